@@ -1,0 +1,98 @@
+"""From what a dataset holds to the first features: tokens, numbers, or nothing at all."""
+
+import torch
+from torch import Tensor
+from torch.nn import Embedding, Module
+from torch_geometric.nn import Linear
+
+from fognn.ops import checks
+
+
+class TokenEncoder(Module):
+    r"""A learnt vector for each of :obj:`num_tokens` tokens.
+
+    Args:
+        num_tokens (int): The number of tokens.
+        channels (int): Size of each output sample.
+        name (str, optional): What an error calls the input. (default: :obj:`"x"`)
+    """
+
+    def __init__(self, num_tokens: int, channels: int, name: str = "x") -> None:
+        super().__init__()
+        self.in_channels = checks.positive_int("TokenEncoder", "num_tokens", num_tokens)
+        self.out_channels = checks.positive_int("TokenEncoder", "channels", channels)
+        self.name = name
+        self.embedding = Embedding(num_tokens, channels)
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        self.embedding.reset_parameters()
+
+    def forward(self, token: Tensor) -> Tensor:
+        if token.dim() == 2 and token.size(1) == 1:  # the layout of PyG's own datasets
+            token = token.squeeze(1)
+        if token.dim() != 1 or token.dtype not in (torch.int64, torch.int32):
+            raise ValueError(
+                f"{self.name} must hold one integer token a row, got {token.dtype} of shape "
+                f"{list(token.shape)}"
+            )
+        if token.numel() and not torch.compiler.is_compiling():
+            low, high = (int(v) for v in torch.aminmax(token))
+            if low < 0 or high >= self.in_channels:
+                raise ValueError(
+                    f"{self.name} must hold tokens in 0..{self.in_channels - 1}, got "
+                    f"{low if low < 0 else high}"
+                )
+        return self.embedding(token)
+
+
+class FeatureEncoder(Module):
+    r"""A Linear of the features.
+
+    Args:
+        in_channels (int): Size of each input sample.
+        channels (int): Size of each output sample.
+        name (str, optional): What an error calls the input. (default: :obj:`"x"`)
+    """
+
+    def __init__(self, in_channels: int, channels: int, name: str = "x") -> None:
+        super().__init__()
+        self.out_channels = checks.positive_int("FeatureEncoder", "channels", channels)
+        self.name = name
+        self.lin = Linear(in_channels, channels)
+
+    @property
+    def in_channels(self) -> int:
+        return self.lin.in_channels
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        self.lin.reset_parameters()
+
+    def forward(self, feature: Tensor) -> Tensor:
+        if feature.dim() == 1:
+            feature = feature.unsqueeze(1)
+        owner = type(self).__name__
+        checks.features(owner, self.name, feature, self.in_channels, self.lin.weight.dtype)
+        return self.lin(feature)
+
+
+class ConstantEncoder(Module):
+    r"""A Linear of the constant 1, for edges that have no features of their own.
+
+    Args:
+        channels (int): Size of each output sample.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.in_channels = 1
+        self.out_channels = checks.positive_int("ConstantEncoder", "channels", channels)
+        self.lin = Linear(1, channels)
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        self.lin.reset_parameters()
+
+    def forward(self, count: int) -> Tensor:
+        return self.lin(self.lin.weight.new_ones(1, 1)).expand(count, -1)

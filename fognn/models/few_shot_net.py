@@ -1,0 +1,123 @@
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn import Module, ModuleList
+from torch_geometric.nn import DenseGraphConv
+
+from fognn.models.summary import summary
+from fognn.nn import AdjacencyMLP, FewShotLayer, ImageEncoder
+from fognn.ops import checks
+
+
+class FewShotGNN(Module):
+    r"""The graph part of :class:`FewShotNet`: from node features to the logits of node 0.
+
+    Args:
+        in_channels (int): Size of each node's features.
+        out_channels (int): Number of classes.
+        kind (str): :obj:`"gnn"`, :obj:`"fog"` or :obj:`"gnn+fog"`, for all layers but the last.
+        hidden (int, optional): Channels that each layer adds. (default: :obj:`48`)
+        layers (int, optional): Number of layers, the last included. (default: :obj:`3`)
+        neighbours (str, optional): See :class:`fognn.nn.FewShotLayer`.
+            (default: :obj:`"learnt"`)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kind: str,
+        hidden: int = 48,
+        layers: int = 3,
+        neighbours: str = "learnt",
+    ) -> None:
+        super().__init__()
+        checks.positive_int("FewShotGNN", "layers", layers)
+        self.in_channels, self.out_channels = in_channels, out_channels
+        width = in_channels
+        self.layers = ModuleList()
+        for _ in range(layers - 1):
+            self.layers.append(FewShotLayer(width, hidden, kind, neighbours))
+            width += hidden
+        self.adjacency = AdjacencyMLP(width)
+        self.last = DenseGraphConv(width, out_channels)
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in (*self.layers, self.adjacency, self.last):
+            module.reset_parameters()
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return self.last(x, self.adjacency(x))[:, 0]
+
+
+class FewShotNet(Module):
+    r"""Classifies a query image by a few labelled ones: a convolutional network makes each image
+    a node, and a graph network on query and support set answers for the query.
+
+    Args:
+        kind (str): :obj:`"gnn"`, :obj:`"fog"` or :obj:`"gnn+fog"`.
+        n_way (int, optional): Number of classes in a task. (default: :obj:`5`)
+        embedding (int, optional): Channels of an image's features. (default: :obj:`128`)
+        image_size (int, optional): Height and width of the images. (default: :obj:`84`)
+        image_channels (int, optional): Colours of the images. (default: :obj:`3`)
+        hidden, layers, neighbours (optional): See :class:`FewShotGNN`.
+
+    Shapes:
+        - **inputs:**
+          support images :math:`(B, S, C, H, W)`, their labels :math:`(B, S)` in
+          :math:`0..n_{way}-1`, query images :math:`(B, C, H, W)`
+        - **outputs:** logits :math:`(B, n_{way})`
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        n_way: int = 5,
+        embedding: int = 128,
+        image_size: int = 84,
+        image_channels: int = 3,
+        hidden: int = 48,
+        layers: int = 3,
+        neighbours: str = "learnt",
+    ) -> None:
+        super().__init__()
+        self.n_way = checks.positive_int("FewShotNet", "n_way", n_way)
+        self.cnn = ImageEncoder(embedding, image_size, image_channels)
+        self.gnn = FewShotGNN(embedding + n_way, n_way, kind, hidden, layers, neighbours)
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        self.cnn.reset_parameters()
+        self.gnn.reset_parameters()
+
+    def forward(self, support: Tensor, label: Tensor, query: Tensor) -> Tensor:
+        if support.dim() != 5 or query.dim() != 4 or support.shape[2:] != query.shape[1:]:
+            raise ValueError(
+                "FewShotNet: support must have shape [batch, images, C, H, W] and query "
+                f"[batch, C, H, W], got {list(support.shape)} and {list(query.shape)}"
+            )
+        batch, images = support.shape[:2]
+        if tuple(label.shape) != (batch, images) or query.size(0) != batch:
+            raise ValueError(
+                f"FewShotNet: label must have shape {[batch, images]} and query {batch} images, "
+                f"got {list(label.shape)} and {query.size(0)}"
+            )
+        if not torch.compiler.is_compiling():
+            low, high = (int(v) for v in torch.aminmax(label))
+            if low < 0 or high >= self.n_way:
+                raise ValueError(
+                    f"FewShotNet: label must lie in 0..{self.n_way - 1}, got "
+                    f"{low if low < 0 else high}"
+                )
+        image = torch.cat([query.unsqueeze(1), support], dim=1)
+        feature = self.cnn(image.flatten(0, 1)).view(batch, images + 1, -1)
+        code = F.one_hot(label.long(), self.n_way).to(feature.dtype)
+        code = F.pad(code, (0, 0, 1, 0))  # the query's own code is zero
+        return self.gnn(torch.cat([feature, code], dim=-1))
+
+    def summary(self) -> None:
+        r"""Prints a table of the network's layers, their shapes and their parameters."""
+        print(summary(self))

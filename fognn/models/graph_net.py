@@ -1,0 +1,88 @@
+from torch import Tensor
+from torch.nn import Module, ModuleList
+from torch_geometric.typing import Adj
+
+from fognn.models.encoders import ConstantEncoder
+from fognn.models.heads import _Head
+from fognn.models.summary import summary
+from fognn.nn import Block
+from fognn.ops import adjacency, checks
+
+
+class GraphNet(Module):
+    r"""An encoder, blocks and a head: the form of all the paper's networks on graphs.
+
+    :func:`fognn.models.create_model` builds one from a name.
+
+    Args:
+        encoder (torch.nn.Module): From node inputs to :math:`C` channels.
+        blocks (list of Block): The layers, each from :math:`C` to :math:`C` channels.
+        head (torch.nn.Module): From the layers' features to answers.
+        edge_encoder (torch.nn.Module, optional): From edge inputs to :math:`C` channels, for
+            layers that take edge features. (default: :obj:`None`)
+
+    Shapes:
+        - **inputs:**
+          node inputs, tokens :math:`(|\mathcal{V}|)` or features :math:`(|\mathcal{V}|, F_{in})`,
+          edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V}|,
+          |\mathcal{V}|)`,
+          edge inputs *(where the network uses them; others ignore them)*,
+          the graph of each node :math:`(|\mathcal{V}|)` and the number of graphs, for answers a
+          graph *(optional, one graph without them)*
+        - **outputs:** :math:`(|\mathcal{V}|, F_{out})`, :math:`(|\mathcal{E}|, F_{out})` in the
+          order of the given edges, or :math:`(|\mathcal{G}|, F_{out})`
+    """
+
+    def __init__(
+        self,
+        encoder: Module,
+        blocks: list[Block],
+        head: _Head,
+        edge_encoder: Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.edge_encoder = edge_encoder
+        self.blocks = ModuleList(blocks)
+        self.head = head
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in (self.encoder, self.edge_encoder, *self.blocks, self.head):
+            if module is not None:
+                module.reset_parameters()
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Adj,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        h = self.encoder(x)
+        given = adjacency(edge_index, h.size(0))
+        # The layers see edges that are sorted already: nobody below sorts them again.
+        adj = given._replace(perm=None)
+        e = None
+        if isinstance(self.edge_encoder, ConstantEncoder):
+            e = self.edge_encoder(adj.num_edges)
+        elif self.edge_encoder is not None:
+            if edge_attr is None:
+                raise ValueError("edge_attr must be given: this network uses edge features")
+            checks.per_edge("GraphNet", "edge_attr", edge_attr, adj.num_edges)
+            e = self.edge_encoder(given.sort(edge_attr))
+
+        states = [h]
+        for block in self.blocks:
+            if e is None:
+                h = block(h, adj)
+            else:
+                h, e = block(h, adj, e)
+            states.append(h)
+        answer = self.head(states, adj, batch, batch_size)
+        return given.unsort(answer) if self.head.level == "edge" else answer
+
+    def summary(self) -> None:
+        r"""Prints a table of the network's layers, their shapes and their parameters."""
+        print(summary(self))

@@ -1,0 +1,118 @@
+"""From the features of a network's layers to one answer a node, an edge or a graph."""
+
+import torch
+from torch import Tensor
+from torch.nn import Module, ModuleList, ReLU, Sequential
+from torch_geometric.nn import Linear, global_add_pool, global_mean_pool
+
+from fognn.ops import Adjacency, checks
+
+
+class _Head(Module):
+    def __init__(self, channels: int, out_channels: int, level: str, readout: str) -> None:
+        super().__init__()
+        owner = type(self).__name__
+        checks.one_of(owner, "level", level, ("node", "edge", "graph"))
+        checks.one_of(owner, "readout", readout, ("mean", "sum"))
+        self.in_channels = checks.positive_int(owner, "channels", channels)
+        self.out_channels = checks.positive_int(owner, "out_channels", out_channels)
+        self.level = level
+        self.readout = readout
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in self.modules():
+            if isinstance(module, Linear):
+                module.reset_parameters()
+
+    def gather(
+        self, x: Tensor, adj: Adjacency, batch: Tensor | None, batch_size: int | None
+    ) -> Tensor:
+        """Brings node features to where the answers are."""
+        if self.level == "node":
+            return x
+        if self.level == "edge":
+            return torch.cat([x.index_select(0, adj.source), x.index_select(0, adj.target)], dim=1)
+        pool = global_mean_pool if self.readout == "mean" else global_add_pool
+        return pool(x, batch, batch_size)
+
+    def extra_repr(self) -> str:
+        widths = f"{self.in_channels}, {self.out_channels}, level={self.level}"
+        return f"{widths}, readout={self.readout}" if self.level == "graph" else widths
+
+
+class MLPHead(_Head):
+    r"""An MLP of the last layer's features, with ReLU between three Linears.
+
+    Its widths are :math:`C, \lfloor C/2 \rfloor, \lfloor C/4 \rfloor, F_{out}`; on edges, where
+    the two ends are concatenated, :math:`2C, C, \lfloor C/2 \rfloor, F_{out}`.
+
+    Args:
+        channels (int): Size :math:`C` of each layer's features.
+        out_channels (int): Size :math:`F_{out}` of each answer.
+        level (str): :obj:`"node"`, :obj:`"edge"` or :obj:`"graph"`.
+        readout (str, optional): How a graph's nodes are pooled, :obj:`"mean"` or :obj:`"sum"`.
+            (default: :obj:`"mean"`)
+    """
+
+    def __init__(self, channels: int, out_channels: int, level: str, readout: str = "mean") -> None:
+        super().__init__(channels, out_channels, level, readout)
+        width = 2 * channels if level == "edge" else channels
+        if width < 4:
+            raise ValueError(f"MLPHead: channels must be at least 4, got {channels}")
+        self.mlp = Sequential(
+            Linear(width, width // 2),
+            ReLU(),
+            Linear(width // 2, width // 4),
+            ReLU(),
+            Linear(width // 4, out_channels),
+        )
+
+    def forward(
+        self,
+        states: list[Tensor],
+        adj: Adjacency,
+        batch: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        return self.mlp(self.gather(states[-1], adj, batch, batch_size))
+
+
+class JumpingHead(_Head):
+    r"""The sum of one small head for each layer's features, those of the encoder included, as in
+    GIN: a Linear, or on edges :math:`2C, C, F_{out}` with ReLU between.
+
+    Args:
+        channels (int): Size :math:`C` of each layer's features.
+        out_channels (int): Size :math:`F_{out}` of each answer.
+        level (str): :obj:`"node"`, :obj:`"edge"` or :obj:`"graph"`.
+        num_states (int): The number of layers, the encoder included.
+        readout (str, optional): How a graph's nodes are pooled, :obj:`"mean"` or :obj:`"sum"`.
+            (default: :obj:`"sum"`)
+    """
+
+    def __init__(
+        self, channels: int, out_channels: int, level: str, num_states: int, readout: str = "sum"
+    ) -> None:
+        super().__init__(channels, out_channels, level, readout)
+        checks.positive_int("JumpingHead", "num_states", num_states)
+        self.heads = ModuleList(self._one() for _ in range(num_states))
+
+    def _one(self) -> Module:
+        if self.level != "edge":
+            return Linear(self.in_channels, self.out_channels)
+        width = self.in_channels
+        return Sequential(Linear(2 * width, width), ReLU(), Linear(width, self.out_channels))
+
+    def forward(
+        self,
+        states: list[Tensor],
+        adj: Adjacency,
+        batch: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        answers = [
+            head(self.gather(x, adj, batch, batch_size))
+            for head, x in zip(self.heads, states, strict=True)
+        ]
+        return torch.stack(answers).sum(dim=0)

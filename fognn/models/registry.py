@@ -1,0 +1,201 @@
+"""Networks by name."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import Any
+
+from torch.nn import Module
+
+from fognn.models.encoders import ConstantEncoder, FeatureEncoder, TokenEncoder
+from fognn.models.few_shot_net import FewShotNet
+from fognn.models.graph_net import GraphNet
+from fognn.models.heads import JumpingHead, MLPHead
+from fognn.models.task import TASKS, Task
+from fognn.nn import FOG, Block, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv, WithFOG
+from fognn.nn.fog import fog_widths
+from fognn.ops import checks
+
+Layer = Callable[..., Module]
+
+
+@dataclass(frozen=True)
+class _Host:
+    """How a host's layer is made, ``conv(channels, q, beside_fog, layer, layers, **options)``."""
+
+    conv: Layer
+    act: str = "relu"
+    options: tuple[str, ...] = ()
+    edges: str = "none"  # none, constant, or features
+    jumping: bool = False
+
+
+def _gcn(channels: int, q: int, *_: Any, norm: str = "mean") -> Module:
+    return GCNConv(channels, q, norm)
+
+
+def _gat(
+    channels: int, q: int, beside_fog: bool, layer: int, layers: int, heads: int = 8
+) -> Module:
+    return GATConv(channels, q, 1 if layer == layers - 1 else heads)
+
+
+def _gated_gcn(channels: int, q: int, beside_fog: bool, *_: Any, gate: str = "before") -> Module:
+    return GatedGCNConv(channels, q if beside_fog else None, gate)
+
+
+def _gin(channels: int, q: int, *_: Any) -> Module:
+    return GINConv(channels, q)
+
+
+def _sage(channels: int, q: int, *_: Any, aggr: str = "max", benchmark: bool = False) -> Module:
+    return SAGEConv(channels, q, aggr, benchmark)
+
+
+HOSTS = {
+    "gcn": _Host(_gcn, options=("norm",)),
+    "gat": _Host(_gat, act="elu", options=("heads",)),
+    "gatedgcn": _Host(_gated_gcn, options=("gate",), edges="constant"),
+    "gatedgcn-e": _Host(_gated_gcn, options=("gate",), edges="features"),
+    "gin": _Host(_gin, jumping=True),
+    "graphsage": _Host(_sage, options=("aggr", "benchmark")),
+}
+FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
+_NAMES = ["fog", *(name for host in HOSTS for name in (host, f"{host}+fog")), *FEW_SHOT]
+
+
+def list_models(pattern: str = "*") -> list[str]:
+    r"""The names that :func:`create_model` knows.
+
+    Args:
+        pattern: A shell pattern, as in ``list_models("*fog*")``.
+    """
+    return [name for name in _NAMES if fnmatch(name, pattern.lower())]
+
+
+def create_model(name: str, task: str | Task | None = None, **settings: Any) -> Module:
+    r"""Builds a network by its name.
+
+    Args:
+        name: One of :func:`list_models`, as ``"gcn+fog"``.
+        task: What it reads and answers: a :class:`Task`, or the name of one of the paper's:
+            ``"pattern"``, ``"cluster"``, ``"zinc"``, ``"tsp"``, ``"imdb-multi"``. The few-shot
+            networks take none.
+        **settings: The rest. For networks on graphs: ``channels`` (64), ``layers`` (4),
+            ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
+            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`); and the host's own: ``norm`` (GCN),
+            ``heads`` (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and
+            ``benchmark`` (GraphSAGE). For few-shot networks: the arguments of
+            :class:`FewShotNet`.
+    """
+    key = name.lower() if isinstance(name, str) else name
+    _known("name", key, _NAMES)
+    if key in FEW_SHOT:
+        if task is not None:
+            raise ValueError(f"create_model: task must be None for {key!r}, got {task!r}")
+        return FewShotNet(FEW_SHOT[key], **settings)
+    if isinstance(task, str):
+        _known("task", task.lower(), list(TASKS))
+        task = TASKS[task.lower()]
+    if not isinstance(task, Task):
+        raise ValueError(
+            f"create_model: task must be a Task or one of {', '.join(TASKS)}, got {task!r}"
+        )
+    return _graph_net(key, task, **settings)
+
+
+def _known(argument: str, value: object, known: list[str]) -> None:
+    if value in known:
+        return
+    near = difflib.get_close_matches(str(value), known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
+    raise ValueError(f"create_model: {argument} must be a known one, got {value!r}; {hint}")
+
+
+def _graph_net(
+    name: str,
+    task: Task,
+    channels: int = 64,
+    layers: int = 4,
+    dropout: float = 0.0,
+    fog_channels: int | None = None,
+    h1: int | None = None,
+    h2: int | None = None,
+    **options: Any,
+) -> GraphNet:
+    checks.positive_int("create_model", "channels", channels)
+    checks.positive_int("create_model", "layers", layers)
+    host_name, _, fog_name = name.rpartition("+") if name.endswith("fog") else (name, "", "")
+    host = HOSTS[host_name] if host_name else None
+    allowed = host.options if host else ()
+    for option in options:
+        if option not in allowed:
+            known = ", ".join((*allowed, "channels", "layers", "dropout"))
+            raise ValueError(f"create_model: {name!r} has no setting {option!r}; known: {known}")
+
+    p = 0
+    if fog_name:
+        p = _fog_channels(name, channels, fog_channels, alone=host is None)
+        default = fog_widths(p)
+        h1 = default[0] if h1 is None else h1
+        h2 = default[1] if h2 is None else h2
+    elif (fog_channels, h1, h2) != (None, None, None):
+        raise ValueError(f"create_model: fog_channels, h1 and h2 must be None for {name!r}")
+
+    blocks = []
+    for layer in range(layers):
+        parts: list[Module] = []
+        if host is not None:
+            parts.append(host.conv(channels, channels - p, p > 0, layer, layers, **options))
+        if p:
+            parts.append(FOG(channels, h1, h2, p))  # type: ignore[arg-type]
+        conv = WithFOG(*parts) if len(parts) == 2 else parts[0]  # type: ignore[arg-type]
+        # The benchmark's GraphSAGE has its activation inside, before the norm.
+        act = None if options.get("benchmark") else (host.act if host else "relu")
+        blocks.append(Block(conv, channels, act, dropout=dropout))
+
+    head: MLPHead | JumpingHead
+    if host is not None and host.jumping:
+        head = JumpingHead(channels, task.out_channels, task.level, layers + 1, "sum")
+    else:
+        head = MLPHead(channels, task.out_channels, task.level, task.readout)
+    edge_encoder = _edge_encoder(name, task, channels, host.edges if host else "none")
+    return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder)
+
+
+def _fog_channels(name: str, channels: int, fog_channels: int | None, alone: bool) -> int:
+    if alone:
+        if fog_channels not in (None, channels):
+            raise ValueError(
+                f"create_model: fog_channels must be {channels}, like channels, for {name!r} "
+                f"alone, got {fog_channels}"
+            )
+        return channels
+    p = channels // 2 if fog_channels is None else fog_channels
+    if isinstance(p, bool) or not isinstance(p, int) or not 1 <= p < channels:
+        raise ValueError(
+            f"create_model: fog_channels must lie in 1..{channels - 1}, below channels, got {p!r}"
+        )
+    return p
+
+
+def _node_encoder(task: Task, channels: int) -> Module:
+    if task.node_tokens is not None:
+        return TokenEncoder(task.node_tokens, channels)
+    return FeatureEncoder(task.node_channels, channels)  # type: ignore[arg-type]
+
+
+def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | None:
+    if edges == "none":
+        return None
+    if edges == "constant":
+        return ConstantEncoder(channels)
+    if task.edge_tokens is not None:
+        return TokenEncoder(task.edge_tokens, channels, name="edge_attr")
+    if task.edge_channels is not None:
+        return FeatureEncoder(task.edge_channels, channels, name="edge_attr")
+    raise ValueError(
+        f"create_model: task must have edge_tokens or edge_channels for {name!r}; without edge "
+        f"features take {name.replace('-e', '', 1)!r}"
+    )

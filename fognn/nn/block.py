@@ -1,0 +1,84 @@
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.nn import BatchNorm
+from torch_geometric.nn.resolver import activation_resolver
+
+from fognn.ops import checks
+
+
+class Block(Module):
+    r"""A layer with what stands around it: norm, activation, residual and dropout.
+
+    .. math::
+        \mathbf{x}_v' = \textrm{Dropout}(\mathbf{x}_v + \phi(\textrm{BN}(\mathbf{q}_v)))
+
+    If the layer returns edge features too, they pass through dropout and follow. A training batch
+    of a single node has no variance to normalise by; it is normalised by the running statistics,
+    which it leaves as they are, so that a last batch of one node neither stops a training nor
+    spoils it.
+
+    Args:
+        conv (torch.nn.Module): The layer, which gives :obj:`channels` channels.
+        channels (int): Size of each output sample.
+        act (str, optional): The activation :math:`\phi`, by a name that PyG knows, or
+            :obj:`None`. (default: :obj:`"relu"`)
+        residual (bool, optional): If set to :obj:`False`, the input is not added. It needs
+            as many channels in as out. (default: :obj:`True`)
+        dropout (float, optional): The share of features that is dropped in training.
+            (default: :obj:`0.0`)
+    """
+
+    def __init__(
+        self,
+        conv: Module,
+        channels: int,
+        act: str | None = "relu",
+        residual: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if not 0.0 <= dropout < 1.0:
+            raise ValueError(f"Block: dropout must lie in [0, 1), got {dropout}")
+        self.conv = conv
+        self.channels = checks.positive_int("Block", "channels", channels)
+        self.norm = BatchNorm(channels, allow_single_element=True)
+        self.act = activation_resolver(act) if act is not None else None
+        self.residual = residual
+        self.dropout = dropout
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        self.conv.reset_parameters()  # type: ignore[operator]
+        self.norm.reset_parameters()
+
+    def forward(self, x: Tensor, edge_index: Any, *args: Any, **kwargs: Any) -> Any:
+        out = self.conv(x, edge_index, *args, **kwargs)
+        q, rest = (out, ()) if isinstance(out, Tensor) else (out[0], tuple(out[1:]))
+        if q.size(-1) != self.channels:
+            raise ValueError(
+                f"Block: channels must be what the layer gives, got {self.channels} for a layer "
+                f"that gives {q.size(-1)}"
+            )
+        h = self.norm(q)
+        if self.act is not None:
+            h = self.act(h)
+        if self.residual:
+            if x.size(-1) != self.channels:
+                raise ValueError(
+                    f"Block: x must have {self.channels} channels to be added to the output "
+                    f"(or residual=False), got {x.size(-1)}"
+                )
+            h = x + h
+        h = self._drop(h)
+        return h if not rest else (h, *map(self._drop, rest))
+
+    def _drop(self, value: Any) -> Any:
+        if not isinstance(value, Tensor):  # attention weights come as a pair with their edges
+            return value
+        return F.dropout(value, self.dropout, self.training)
+
+    def extra_repr(self) -> str:
+        return f"residual={self.residual}, dropout={self.dropout}"

@@ -1,0 +1,206 @@
+"""The layers of the few-shot networks, on batches of small, fully connected graphs.
+
+The layout is that of `"Few-Shot Learning with Graph Neural Networks"
+<https://arxiv.org/abs/1711.04043>`_: one graph a task, a node an image, features
+``[batch, nodes, channels]``.
+"""
+
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn import BatchNorm2d, Conv2d, Dropout2d, LeakyReLU, MaxPool2d, Module, Sequential
+from torch_geometric.nn import BatchNorm, DenseGraphConv, Linear
+
+from fognn.nn.fog import FOG, fog_widths
+from fognn.ops import checks
+
+
+def _tasks(owner: str, x: Tensor, channels: int) -> None:
+    if x.dim() != 3 or x.size(2) != channels:
+        raise ValueError(
+            f"{owner}: x must have shape [batch, nodes, {channels}], got {list(x.shape)}"
+        )
+    if x.size(1) < 2:
+        raise ValueError(f"{owner}: x must have at least 2 nodes a graph, got {x.size(1)}")
+
+
+class AdjacencyMLP(Module):
+    r"""Learns who listens to whom: a softmax over the other nodes of an MLP of the features'
+    absolute difference.
+
+    .. math::
+        a_{vu} = \textrm{softmax}_{u \neq v} \, \textrm{MLP}(|\mathbf{x}_v - \mathbf{x}_u|)
+
+    The MLP has widths :math:`C, 2h, 2h, h, h, 1`, with BatchNorm and LeakyReLU after the first
+    four Linears.
+
+    Args:
+        in_channels (int): Size of each input sample.
+        hidden (int, optional): The width :math:`h`. (default: :obj:`96`)
+    """
+
+    def __init__(self, in_channels: int, hidden: int = 96) -> None:
+        super().__init__()
+        self.in_channels = checks.positive_int("AdjacencyMLP", "in_channels", in_channels)
+        self.hidden = checks.positive_int("AdjacencyMLP", "hidden", hidden)
+        self.out_channels = 1
+        widths = [in_channels, 2 * hidden, 2 * hidden, hidden, hidden]
+        layers: list[Module] = []
+        for width, wider in pairwise(widths):
+            layers += [Linear(width, wider), BatchNorm(wider), LeakyReLU()]
+        self.mlp = Sequential(*layers, Linear(hidden, 1))
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in self.mlp:
+            if not isinstance(module, LeakyReLU):
+                module.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, x: Tensor) -> Tensor:
+        _tasks("AdjacencyMLP", x, self.in_channels)
+        batch, nodes, channels = x.shape
+        difference = (x.unsqueeze(2) - x.unsqueeze(1)).abs()
+        score = self.mlp(difference.view(-1, channels)).view(batch, nodes, nodes)
+        self_entry = torch.eye(nodes, dtype=torch.bool, device=x.device)
+        return score.masked_fill(self_entry, float("-inf")).softmax(dim=-1)
+
+
+class DenseFOG(FOG):
+    r"""FOG on a batch of dense graphs.
+
+    .. math::
+        \mathbf{p}_v = \mathbf{W}_{vu} \Big( \tilde{\mathbf{h}}_v \otimes
+        \sum_{u \neq v} a_{vu} \tilde{\mathbf{h}}_u \Big)
+
+    It has the arguments, the parameters and the state of :class:`FOG`. With :obj:`adj=None`
+    every :math:`a_{vu}` is 1, the plain sum.
+
+    Shapes:
+        - **inputs:** node features :math:`(B, N, F_{in})`, weights :math:`(B, N, N)` *(optional)*
+        - **outputs:** node features :math:`(B, N, C_p)`
+    """
+
+    def forward(self, x: Tensor, adj: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        if x.dim() != 3 or x.size(2) != self.in_channels != -1:
+            width = "channels" if self.in_channels == -1 else self.in_channels
+            shape = list(x.shape)
+            raise ValueError(f"DenseFOG: x must have shape [batch, nodes, {width}], got {shape}")
+        batch, nodes, channels = x.shape
+        if adj is not None and tuple(adj.shape) != (batch, nodes, nodes):
+            raise ValueError(
+                f"DenseFOG: adj must have shape {[batch, nodes, nodes]}, got {list(adj.shape)}"
+            )
+        if self.check:
+            checks.finite("DenseFOG", "x", x)
+        h_v = self.shrink(x.reshape(-1, channels))
+        h_u = self.shrink_again(h_v).view(batch, nodes, -1)
+        h_sum = h_u.sum(dim=1, keepdim=True) - h_u if adj is None else adj @ h_u
+        return self.correlate(h_v.view(batch, nodes, -1), h_sum)
+
+
+class FewShotLayer(Module):
+    r"""One layer: a learnt adjacency, a host or FOG or both, norm, LeakyReLU, and a concatenation
+    of the result to the input.
+
+    Args:
+        in_channels (int): Size of each input sample.
+        out_channels (int): Size of what is concatenated to it.
+        kind (str): :obj:`"gnn"`: :math:`\mathbf{V} (\mathbf{x}_v \Vert \sum_u a_{vu}
+            \mathbf{x}_u)`; :obj:`"fog"`: :class:`DenseFOG`; :obj:`"gnn+fog"`: half of each.
+        neighbours (str, optional): What FOG sums over: :obj:`"learnt"`, weighted by the learnt
+            adjacency, which is what the paper's parameter counts say; or :obj:`"all"`, the plain
+            sum. (default: :obj:`"learnt"`)
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kind: str, neighbours: str = "learnt"
+    ) -> None:
+        super().__init__()
+        checks.one_of("FewShotLayer", "kind", kind, ("gnn", "fog", "gnn+fog"))
+        checks.one_of("FewShotLayer", "neighbours", neighbours, ("learnt", "all"))
+        self.in_channels = checks.positive_int("FewShotLayer", "in_channels", in_channels)
+        self.out_channels = checks.positive_int("FewShotLayer", "out_channels", out_channels)
+        self.neighbours = neighbours
+        p = {"gnn": 0, "fog": out_channels, "gnn+fog": out_channels // 2}[kind]
+        self.adjacency = AdjacencyMLP(in_channels)
+        self.fog = DenseFOG(in_channels, *fog_widths(p), p) if p else None
+        self.conv = DenseGraphConv(in_channels, out_channels - p) if p < out_channels else None
+        self.norm = BatchNorm(out_channels)
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in self.children():
+            module.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, x: Tensor) -> Tensor:
+        a = self.adjacency(x)
+        parts = []
+        if self.fog is not None:
+            parts.append(self.fog(x, a if self.neighbours == "learnt" else None))
+        if self.conv is not None:
+            parts.append(self.conv(x, a))
+        out = torch.cat(parts, dim=-1)
+        normed = self.norm(out.flatten(0, 1)).view_as(out)
+        return torch.cat([x, F.leaky_relu(normed)], dim=-1)
+
+
+class ImageEncoder(Module):
+    r"""The convolutional network that turns an image into a node: four convolutions of 64, 96, 128
+    and 256 channels, each with BatchNorm, max-pooling and LeakyReLU, and a Linear.
+
+    Args:
+        out_channels (int, optional): Size of each output sample. (default: :obj:`128`)
+        image_size (int, optional): Height and width of the images. (default: :obj:`84`)
+        image_channels (int, optional): Colours of the images. (default: :obj:`3`)
+
+    Shapes:
+        - **inputs:** images :math:`(N, C_{image}, H, W)`
+        - **outputs:** features :math:`(N, F_{out})`
+    """
+
+    def __init__(
+        self, out_channels: int = 128, image_size: int = 84, image_channels: int = 3
+    ) -> None:
+        super().__init__()
+        self.in_channels = checks.positive_int("ImageEncoder", "image_channels", image_channels)
+        self.out_channels = checks.positive_int("ImageEncoder", "out_channels", out_channels)
+        self.image_size = checks.positive_int("ImageEncoder", "image_size", image_size)
+        side = ((image_size // 2 - 2) // 2) // 2 // 2
+        if side < 1:
+            raise ValueError(f"ImageEncoder: image_size must be at least 20, got {image_size}")
+        self.conv = Sequential(
+            *_convolution(image_channels, 64, padding=1),
+            *_convolution(64, 96, padding=0),
+            *_convolution(96, 128, padding=1),
+            Dropout2d(0.4),
+            *_convolution(128, 256, padding=1),
+            Dropout2d(0.5),
+        )
+        self.lin = Linear(256 * side * side, out_channels)
+        self.norm = BatchNorm(out_channels)
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in (*self.conv, self.lin, self.norm):
+            if hasattr(module, "reset_parameters"):
+                module.reset_parameters()
+
+    def forward(self, image: Tensor) -> Tensor:
+        expected = [self.in_channels, self.image_size, self.image_size]
+        if image.dim() != 4 or list(image.shape[1:]) != expected:
+            raise ValueError(
+                f"ImageEncoder: image must have shape [images, {', '.join(map(str, expected))}], "
+                f"got {list(image.shape)}"
+            )
+        return self.norm(self.lin(self.conv(image).flatten(1)))
+
+
+def _convolution(in_channels: int, out_channels: int, padding: int) -> list[Module]:
+    return [
+        Conv2d(in_channels, out_channels, kernel_size=3, padding=padding, bias=False),
+        BatchNorm2d(out_channels),
+        MaxPool2d(2),
+        LeakyReLU(0.2),
+    ]

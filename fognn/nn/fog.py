@@ -1,0 +1,132 @@
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.nn import BatchNorm, Linear
+from torch_geometric.typing import Adj, OptTensor, PairTensor
+
+from fognn.nn.inputs import edge_weights, node_pair
+from fognn.ops import adjacency, checks, spmm
+
+
+def fog_widths(out_channels: int) -> tuple[int, int]:
+    r"""The inner widths :math:`(C_{h1}, C_{h2})` that the paper takes for :math:`C_p` channels.
+
+    The paper does not state a rule, but all its networks follow this one:
+    :math:`C_{h1} = \lfloor \sqrt{2 C_p} \rfloor` and :math:`C_{h2} = \lfloor C_{h1} / 2 \rfloor`,
+    so that the Kronecker product has about as many channels as the output.
+    """
+    checks.positive_int("fog_widths", "out_channels", out_channels)
+    h1 = math.isqrt(2 * out_channels)
+    return h1, max(h1 // 2, 1)
+
+
+class FOG(Module):
+    r"""The feature correlation aggregation module from the paper "Feature Correlation
+    Aggregation: on the Path to Better Graph Neural Networks".
+
+    .. math::
+        \mathbf{p}_v = \mathbf{W}_{vu} \sum_{u \in \mathcal{N}(v)}
+        \tilde{\mathbf{h}}_v \otimes \tilde{\mathbf{h}}_u
+
+    with the shrunk features of the centre and of its neighbours
+
+    .. math::
+        \tilde{\mathbf{h}}_v &= \textrm{BN}(\textrm{ReLU}(\mathbf{W}_1 \mathbf{x}_v))
+
+        \tilde{\mathbf{h}}_u &= \textrm{BN}(\textrm{ReLU}(\mathbf{W}_2 \,
+        \textrm{BN}(\textrm{ReLU}(\mathbf{W}_1 \mathbf{x}_u)))).
+
+    The Kronecker product is bilinear, so the sum is computed as :math:`\tilde{\mathbf{h}}_v
+    \otimes \sum_u \tilde{\mathbf{h}}_u`, which is exact: one sparse product of :math:`C_{h2}`
+    channels over the edges, and one product per node. A node without in-edges gets the bias of
+    :math:`\mathbf{W}_{vu}`. A training batch of a single node is normalised by the running
+    statistics, because one node has no variance.
+
+    Args:
+        in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
+            first input to the forward method.
+        h1 (int): Size :math:`C_{h1}` of the shrunk centre features.
+        h2 (int): Size :math:`C_{h2}` of the shrunk neighbour features. :meth:`fog_widths` gives
+            the paper's choice of both.
+        out_channels (int): Size :math:`C_p` of each output sample.
+        check (bool, optional): If set to :obj:`True`, NaN or infinity in the features or weights
+            is a :class:`ValueError` that names the row. It costs a pass over the features.
+            (default: :obj:`False`)
+
+    Shapes:
+        - **inputs:**
+          node features :math:`(|\mathcal{V}|, F_{in})` or
+          :math:`((|\mathcal{V_s}|, F_{in}), (|\mathcal{V_t}|, F_{in}))` if bipartite (both sides
+          pass through the same :math:`\mathbf{W}_1`; its norm takes statistics over both),
+          edge indices :math:`(2, |\mathcal{E}|)`, sparse :math:`(|\mathcal{V_t}|,
+          |\mathcal{V_s}|)` or :class:`fognn.ops.Adjacency`,
+          edge weights :math:`(|\mathcal{E}|)` *(optional)*
+        - **outputs:** node features :math:`(|\mathcal{V}|, C_p)` or
+          :math:`(|\mathcal{V_t}|, C_p)` if bipartite
+    """
+
+    def __init__(
+        self, in_channels: int, h1: int, h2: int, out_channels: int, check: bool = False
+    ) -> None:
+        super().__init__()
+        if in_channels != -1:
+            checks.positive_int("FOG", "in_channels", in_channels)
+        self.h1 = checks.positive_int("FOG", "h1", h1)
+        self.h2 = checks.positive_int("FOG", "h2", h2)
+        self.out_channels = checks.positive_int("FOG", "out_channels", out_channels)
+        self.check = check
+
+        self.lin_1 = Linear(in_channels, h1)
+        self.norm_1 = BatchNorm(h1, allow_single_element=True)
+        self.lin_2 = Linear(h1, h2)
+        self.norm_2 = BatchNorm(h2, allow_single_element=True)
+        self.lin_vu = Linear(h1 * h2, out_channels)
+
+        self.reset_parameters()
+
+    @property
+    def in_channels(self) -> int:
+        r"""Size of each input sample; :obj:`-1` until a lazy layer has seen one."""
+        return self.lin_1.in_channels
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in (self.lin_1, self.norm_1, self.lin_2, self.norm_2, self.lin_vu):
+            module.reset_parameters()
+
+    def forward(
+        self, x: Tensor | PairTensor, edge_index: Adj, edge_weight: OptTensor = None
+    ) -> Tensor:
+        dtype = self.lin_vu.weight.dtype
+        source, target = node_pair("FOG", x, self.in_channels, dtype, self.check)
+        adj = adjacency(edge_index, source.size(0), target.size(0))
+        edge_weight = edge_weights("FOG", adj, edge_weight)
+        if self.check and edge_weight is not None:
+            checks.finite("FOG", "edge_weight", edge_weight.unsqueeze(1))
+
+        if source is target:
+            h_source = h_target = self.shrink(source)
+        else:
+            both = self.shrink(source, target)
+            h_source, h_target = both.split([source.size(0), target.size(0)])
+        h_sum = spmm(adj, self.shrink_again(h_source), edge_weight)
+        return self.correlate(h_target, h_sum)
+
+    def shrink(self, *x: Tensor) -> Tensor:
+        r"""Gives :math:`\tilde{\mathbf{h}}_v` of the nodes of all arguments, in a row."""
+        h = torch.cat([self.lin_1(part) for part in x]) if len(x) > 1 else self.lin_1(x[0])
+        return self.norm_1(h.relu())
+
+    def shrink_again(self, h: Tensor) -> Tensor:
+        r"""Gives :math:`\tilde{\mathbf{h}}_u` from what :meth:`shrink` gave."""
+        return self.norm_2(self.lin_2(h).relu())
+
+    def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
+        r"""Gives :math:`\mathbf{W}_{vu} (\tilde{\mathbf{h}}_v \otimes \mathbf{s}_v)`."""
+        return self.lin_vu((h_v.unsqueeze(-1) * h_sum.unsqueeze(-2)).flatten(-2))
+
+    def __repr__(self) -> str:
+        widths = f"{self.in_channels}, {self.h1}, {self.h2}, {self.out_channels}"
+        return f"{self.__class__.__name__}({widths})"

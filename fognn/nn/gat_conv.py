@@ -1,0 +1,77 @@
+import torch
+from torch import Tensor
+from torch.nn import Module, Parameter
+from torch_geometric.nn import Linear
+from torch_geometric.nn.inits import glorot
+from torch_geometric.typing import Adj, PairTensor
+
+from fognn.nn.inputs import node_pair
+from fognn.ops import adjacency, checks, edge_softmax, spmm
+
+
+class GATConv(Module):
+    r"""The graph attention layer from the `"Graph Attention Networks"
+    <https://arxiv.org/abs/1710.10903>`_ paper, without self loops and without a bias.
+
+    .. math::
+        \mathbf{q}_v = \big\Vert_{k=1}^{K} \sum_{u \in \mathcal{N}(v)} \alpha_{vu}^k
+        \mathbf{U}^k \mathbf{x}_u, \qquad
+        \alpha_{vu}^k = \textrm{softmax}_u \, \textrm{LeakyReLU} \left( \mathbf{a}_k^{\top}
+        \mathbf{U}^k \mathbf{x}_v + \mathbf{b}_k^{\top} \mathbf{U}^k \mathbf{x}_u \right)
+
+    Args:
+        in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
+            first input to the forward method.
+        out_channels (int): Size of each output sample, all heads together.
+        heads (int, optional): Number :math:`K` of heads; it must divide :obj:`out_channels`.
+            (default: :obj:`1`)
+        negative_slope (float, optional): Slope of LeakyReLU below zero. (default: :obj:`0.2`)
+
+    Shapes:
+        - **inputs:**
+          node features :math:`(|\mathcal{V}|, F_{in})` or a pair if bipartite,
+          edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V_t}|,
+          |\mathcal{V_s}|)`, whose values are not used
+        - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})`
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, heads: int = 1, negative_slope: float = 0.2
+    ) -> None:
+        super().__init__()
+        self.out_channels = checks.positive_int("GATConv", "out_channels", out_channels)
+        self.heads = checks.positive_int("GATConv", "heads", heads)
+        if out_channels % heads:
+            raise ValueError(f"GATConv: heads must divide out_channels={out_channels}, got {heads}")
+        self.negative_slope = negative_slope
+        self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
+        self.att_src = Parameter(torch.empty(heads, out_channels // heads))
+        self.att_dst = Parameter(torch.empty(heads, out_channels // heads))
+        self.reset_parameters()
+
+    @property
+    def in_channels(self) -> int:
+        return self.lin.in_channels
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        self.lin.reset_parameters()
+        glorot(self.att_src)
+        glorot(self.att_dst)
+
+    def forward(self, x: Tensor | PairTensor, edge_index: Adj) -> Tensor:
+        source, target = node_pair("GATConv", x, self.in_channels, self.att_src.dtype)
+        adj = adjacency(edge_index, source.size(0), target.size(0))
+        h = self.lin(source)
+        h_target = h if source is target else self.lin(target)
+        score_source = self._score(h, self.att_src).index_select(0, adj.source)
+        score_target = self._score(h_target, self.att_dst).index_select(0, adj.target)
+        score = torch.nn.functional.leaky_relu(score_source + score_target, self.negative_slope)
+        return spmm(adj, h, edge_softmax(adj, score))
+
+    def _score(self, h: Tensor, att: Tensor) -> Tensor:
+        return (h.view(h.size(0), self.heads, -1) * att).sum(dim=-1)
+
+    def __repr__(self) -> str:
+        widths = f"{self.in_channels}, {self.out_channels}"
+        return f"{self.__class__.__name__}({widths}, heads={self.heads})"

@@ -1,0 +1,63 @@
+import torch
+from torch import Tensor
+from torch.nn import Module, Parameter
+from torch_geometric.nn import BatchNorm, Linear
+from torch_geometric.nn.inits import zeros
+from torch_geometric.typing import Adj, OptTensor, PairTensor
+
+from fognn.nn.inputs import edge_weights, node_pair
+from fognn.ops import adjacency, checks, spmm
+
+
+class GINConv(Module):
+    r"""The graph isomorphism layer from the `"How Powerful are Graph Neural Networks?"
+    <https://arxiv.org/abs/1810.00826>`_ paper, with a learnt :math:`\epsilon`.
+
+    .. math::
+        \mathbf{q}_v = \mathbf{U} \, \textrm{ReLU} \left( \textrm{BN} \left( \mathbf{V} \left(
+        (1 + \epsilon) \mathbf{x}_v + \sum_{u \in \mathcal{N}(v)} \mathbf{x}_u \right) \right)
+        \right)
+
+    Args:
+        in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
+            first input to the forward method.
+        out_channels (int): Size of each output sample, and of the hidden layer.
+
+    Shapes:
+        - **inputs:**
+          node features :math:`(|\mathcal{V}|, F_{in})` or a pair if bipartite,
+          edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V_t}|,
+          |\mathcal{V_s}|)`,
+          edge weights :math:`(|\mathcal{E}|)` *(optional)*
+        - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})`
+    """
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.out_channels = checks.positive_int("GINConv", "out_channels", out_channels)
+        self.eps = Parameter(torch.empty(1))
+        self.lin_V = Linear(in_channels, out_channels)
+        self.norm = BatchNorm(out_channels, allow_single_element=True)
+        self.lin_U = Linear(out_channels, out_channels)
+        self.reset_parameters()
+
+    @property
+    def in_channels(self) -> int:
+        return self.lin_V.in_channels
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        zeros(self.eps)
+        for module in self.children():
+            module.reset_parameters()  # type: ignore[operator]
+
+    def forward(
+        self, x: Tensor | PairTensor, edge_index: Adj, edge_weight: OptTensor = None
+    ) -> Tensor:
+        source, target = node_pair("GINConv", x, self.in_channels, self.eps.dtype)
+        adj = adjacency(edge_index, source.size(0), target.size(0))
+        h = (1 + self.eps) * target + spmm(adj, source, edge_weights("GINConv", adj, edge_weight))
+        return self.lin_U(self.norm(self.lin_V(h)).relu())
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.in_channels}, {self.out_channels})"

@@ -1,0 +1,43 @@
+"""What every layer does with its arguments first: check them and name what is wrong."""
+
+import torch
+from torch import Tensor
+from torch_geometric.typing import PairTensor
+
+from fognn.ops import Adjacency, checks
+
+
+def node_pair(
+    owner: str, x: Tensor | PairTensor, channels: int, dtype: torch.dtype, check: bool = False
+) -> PairTensor:
+    """Gives the features of sources and targets, which are one object on a homogeneous graph."""
+    if isinstance(x, Tensor):
+        x = (x, x)
+    elif not isinstance(x, tuple | list) or len(x) != 2:
+        what = type(x).__name__
+        raise ValueError(f"{owner}: x must be a tensor or a pair (x_source, x_target), got {what}")
+    names = ("x", "x") if x[0] is x[1] else ("x[0] (sources)", "x[1] (targets)")
+    for name, part in zip(names, x, strict=True):
+        checks.features(owner, name, part, channels, dtype)
+        if check:
+            checks.finite(owner, name, part)
+        channels = part.size(1)
+    return x[0], x[1]
+
+
+def edge_weights(owner: str, adj: Adjacency, weight: Tensor | None) -> Tensor | None:
+    """Gives the edge weights in the order of ``adj``: the argument, or a sparse matrix's values."""
+    if weight is None:
+        return adj.weight
+    if adj.weight is not None:
+        raise ValueError(
+            f"{owner}: edge_weight must be None for a sparse edge_index, whose values are the "
+            "weights"
+        )
+    checks.per_edge(owner, "edge_weight", weight, adj.num_edges)
+    if weight.dim() == 2 and weight.size(1) == 1:
+        weight = weight.squeeze(1)
+    if weight.dim() != 1:
+        shape = list(weight.shape)
+        raise ValueError(f"{owner}: edge_weight must have shape [num_edges], got {shape}")
+    return adj.sort(weight)

@@ -1,0 +1,68 @@
+import inspect
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from fognn.nn.fog import FOG
+
+
+class WithFOG(Module):
+    r"""Puts :class:`FOG` beside any graph layer of PyG, and concatenates the two outputs.
+
+    .. math::
+        \mathbf{x}_v' = \mathbf{p}_v \, \Vert \, \mathbf{q}_v
+
+    where :math:`\mathbf{p}_v` is FOG's output and :math:`\mathbf{q}_v` the layer's. It is called
+    like the layer itself: all arguments go to the layer, and FOG takes :obj:`x` and
+    :obj:`edge_index` from among them. If the layer returns several things (edge features,
+    attention weights), the first is concatenated and the rest follow as they are.
+
+    Args:
+        conv (torch.nn.Module): The layer. Its forward method must have arguments :obj:`x` and
+            :obj:`edge_index`.
+        fog (FOG): The FOG module, as wide as the layer's input.
+
+    Example::
+
+        conv = WithFOG(GATConv(64, 8, heads=4), FOG(64, 8, 4, 32))
+        x = conv(x, edge_index)  # 64 channels: 32 of FOG, 32 of GAT
+    """
+
+    def __init__(self, conv: Module, fog: FOG) -> None:
+        super().__init__()
+        if not isinstance(fog, FOG):
+            raise ValueError(f"WithFOG: fog must be a FOG module, got {type(fog).__name__}")
+        names = list(inspect.signature(conv.forward).parameters)
+        for name in ("x", "edge_index"):
+            if name not in names:
+                raise ValueError(
+                    f"WithFOG: conv must take an argument {name!r}, but "
+                    f"{type(conv).__name__}.forward has {', '.join(names) or 'none'}"
+                )
+        self.conv = conv
+        self.fog = fog
+        self._x = names.index("x")
+        self._edge_index = names.index("edge_index")
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        self.conv.reset_parameters()  # type: ignore[operator]
+        self.fog.reset_parameters()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        x = self._argument("x", self._x, args, kwargs)
+        edge_index = self._argument("edge_index", self._edge_index, args, kwargs)
+        p = self.fog(x, edge_index)
+        q = self.conv(*args, **kwargs)
+        if isinstance(q, Tensor):
+            return torch.cat([p, q], dim=-1)
+        return (torch.cat([p, q[0]], dim=-1), *q[1:])
+
+    def _argument(self, name: str, place: int, args: tuple, kwargs: dict) -> Any:
+        if name in kwargs:
+            return kwargs[name]
+        if place < len(args):
+            return args[place]
+        raise ValueError(f"WithFOG: {name} must be given")

@@ -1,0 +1,232 @@
+"""One form of a graph for all sums over edges: CSR by target, and its transpose."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+
+
+class Adjacency(NamedTuple):
+    r"""A graph in compressed form, sorted by target node, with its transpose for the backward.
+
+    Edge values that a sum takes (weights, gates) are in this order, *not* in the order in which
+    the user gave the edges; :meth:`sort` brings them there and :meth:`unsort` back. It is a tuple
+    of tensors, so :func:`torch.compile` and :func:`torch.export` take it as it is.
+
+    Args:
+        ptr: ``[num_targets + 1]``, where the in-edges of each target start.
+        source: ``[num_edges]``, the source of each edge.
+        perm: ``[num_edges]``, the place of each edge in the user's order; :obj:`None` if equal.
+        t_ptr: ``[num_sources + 1]``, where the out-edges of each source start.
+        t_target: ``[num_edges]``, the target of each edge in the transposed order.
+        t_perm: ``[num_edges]``, the place in ``source`` of each edge of the transposed order.
+        weight: ``[num_edges]``, the values of a sparse adjacency matrix, in this order.
+    """
+
+    ptr: Tensor
+    source: Tensor
+    perm: Tensor | None = None
+    t_ptr: Tensor | None = None
+    t_target: Tensor | None = None
+    t_perm: Tensor | None = None
+    weight: Tensor | None = None
+
+    @property
+    def num_targets(self) -> int:
+        return self.ptr.size(0) - 1
+
+    @property
+    def num_edges(self) -> int:
+        return self.source.size(0)
+
+    @property
+    def target(self) -> Tensor:
+        """The target of each edge, in this order."""
+        return rows_of(self.ptr, self.num_edges)
+
+    def sort(self, value: Tensor) -> Tensor:
+        """Brings edge values from the user's order into this one."""
+        return value if self.perm is None else value.index_select(0, self.perm)
+
+    def unsort(self, value: Tensor) -> Tensor:
+        """Brings edge values from this order back into the user's."""
+        if self.perm is None:
+            return value
+        return torch.empty_like(value).index_copy(0, self.perm, value)
+
+
+def rows_of(ptr: Tensor, num_edges: int) -> Tensor:
+    """Expands pointers to the row of each edge."""
+    rows = torch.arange(ptr.size(0) - 1, dtype=ptr.dtype, device=ptr.device)
+    return rows.repeat_interleave(ptr.diff(), output_size=num_edges)
+
+
+def compress(key: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Sorts ``key`` stably; gives the pointers of each of ``size`` rows, and the permutation."""
+    # A radix sort of 32-bit keys takes half the time of 64-bit ones.
+    narrow = key.to(torch.int32) if size <= torch.iinfo(torch.int32).max else key
+    ordered, perm = torch.sort(narrow, stable=True)
+    bounds = torch.arange(size + 1, dtype=ordered.dtype, device=key.device)
+    return torch.searchsorted(ordered, bounds).to(key.dtype), perm
+
+
+def transpose(ptr: Tensor, index: Tensor, num_sources: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Gives ``t_ptr, t_index, t_perm`` of a graph in compressed form."""
+    t_ptr, t_perm = compress(index, num_sources)
+    return t_ptr, rows_of(ptr, index.size(0)).index_select(0, t_perm), t_perm
+
+
+def adjacency(
+    edge_index: Tensor | Adjacency, num_sources: int, num_targets: int | None = None
+) -> Adjacency:
+    r"""Brings any of the forms in which a user holds a graph into an :class:`Adjacency`.
+
+    Args:
+        edge_index: A ``[2, num_edges]`` tensor (row 0 source, row 1 target), which is sorted here;
+            a :class:`torch_geometric.EdgeIndex`, whose order and caches are used as they are; a
+            sparse CSR or CSC matrix of shape ``[num_targets, num_sources]`` (PyG's ``adj_t``),
+            whose values are edge weights; or an :class:`Adjacency`.
+        num_sources: The number of source nodes.
+        num_targets: The number of target nodes. (default: ``num_sources``)
+
+    An entry that names a node that is not there is a :class:`ValueError`. The transpose of a plain
+    tensor is made only where a gradient can be asked for.
+    """
+    num_targets = num_sources if num_targets is None else num_targets
+    if isinstance(edge_index, Adjacency):
+        if edge_index.num_targets != num_targets:
+            raise ValueError(
+                f"edge_index: the Adjacency has {edge_index.num_targets} target nodes, "
+                f"but x has {num_targets}"
+            )
+        return edge_index
+    if not isinstance(edge_index, Tensor):
+        raise ValueError(
+            "edge_index must be a [2, num_edges] tensor, an EdgeIndex, a sparse CSR or CSC tensor "
+            f"or an Adjacency, got {type(edge_index).__name__}"
+        )
+    if edge_index.layout in (torch.sparse_csr, torch.sparse_csc):
+        return _from_sparse(edge_index, num_sources, num_targets)
+    if edge_index.layout != torch.strided:
+        raise ValueError(f"edge_index must be strided, CSR or CSC, got {edge_index.layout}")
+    if isinstance(edge_index, EdgeIndex):
+        found = _from_edge_index(edge_index, num_sources, num_targets)
+        if found is not None:
+            return found
+        return _from_tensor(edge_index.as_tensor(), num_sources, num_targets)
+    return _from_tensor(edge_index, num_sources, num_targets)
+
+
+def _check_range(name: str, index: Tensor, size: int) -> None:
+    # While torch.compile traces there are no values to look at; the kernels check at run time.
+    if torch.compiler.is_compiling() or index.numel() == 0:
+        return
+    low, high = (int(v) for v in torch.aminmax(index))
+    if low < 0 or high >= size:
+        raise ValueError(
+            f"edge_index: {name} must lie in 0..{size - 1} (there are {size} such nodes), "
+            f"got {low if low < 0 else high}"
+        )
+
+
+def _check_ptr(ptr: Tensor, num_rows: int, num_edges: int) -> None:
+    if ptr.size(0) != num_rows + 1:
+        raise ValueError(f"edge_index: must have {num_rows} rows, got {ptr.size(0) - 1}")
+    if torch.compiler.is_compiling():
+        return
+    if int(ptr[0]) != 0 or int(ptr[-1]) != num_edges or bool((ptr.diff() < 0).any()):
+        raise ValueError(
+            "edge_index: its row pointers must grow from 0 to the number of edges "
+            f"({num_edges}); are the edges sorted as its sort_order says?"
+        )
+
+
+def _from_tensor(edge_index: Tensor, num_sources: int, num_targets: int) -> Adjacency:
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        shape = list(edge_index.shape)
+        raise ValueError(f"edge_index must have shape [2, num_edges], got {shape}")
+    if edge_index.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"edge_index must be int64 or int32, got {edge_index.dtype}")
+    source, target = edge_index[0], edge_index[1]
+    _check_range("sources (row 0)", source, num_sources)
+    _check_range("targets (row 1)", target, num_targets)
+    ptr, perm = compress(target, num_targets)
+    index = source.index_select(0, perm)
+    if not torch.is_grad_enabled():
+        return Adjacency(ptr, index, perm)
+    return Adjacency(ptr, index, perm, *transpose(ptr, index, num_sources))
+
+
+def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) -> Adjacency | None:
+    """Reads an EdgeIndex without sorting; :obj:`None` where there is nothing ready to read."""
+    rows, cols = edge_index.sparse_size()
+    if (rows is not None and rows != num_sources) or (cols is not None and cols != num_targets):
+        raise ValueError(
+            f"edge_index: its sparse_size must be ({num_sources}, {num_targets}), "
+            f"the numbers of source and target nodes, got ({rows}, {cols})"
+        )
+    if not edge_index.is_sorted:
+        return None
+    if torch.compiler.is_compiling():
+        return _from_cache(edge_index)
+    data = edge_index.as_tensor()
+    _check_range("sources (row 0)", data[0], num_sources)
+    _check_range("targets (row 1)", data[1], num_targets)
+    if rows is None or cols is None:
+        # A copy: the user's own object must not remember a size that it did not state.
+        size = (num_sources, num_targets)
+        edge_index = EdgeIndex(data, sparse_size=size, sort_order=edge_index.sort_order)
+    (ptr, index), perm = edge_index.get_csc()
+    _check_ptr(ptr, num_targets, data.size(1))
+    if perm is None and not torch.is_grad_enabled():
+        return Adjacency(ptr, index)
+    (t_ptr, t_index), t_perm = edge_index.get_csr()
+    if perm is not None:  # sorted by source: the user's order is the transposed one
+        t_perm = torch.empty_like(perm)
+        t_perm[perm] = torch.arange(perm.size(0), dtype=perm.dtype, device=perm.device)
+    return Adjacency(ptr, index, perm, t_ptr, t_index, t_perm)
+
+
+def _from_cache(edge_index: EdgeIndex) -> Adjacency | None:
+    # Dynamo cannot trace EdgeIndex's methods, but it reads its attributes.
+    indptr = edge_index._indptr if edge_index._indptr is not None else edge_index._T_indptr
+    if not edge_index.is_sorted_by_col or indptr is None or edge_index._T_perm is None:
+        return None
+    if edge_index._indptr is None and not edge_index.is_undirected:
+        return None
+    t_ptr = edge_index._T_indptr
+    if t_ptr is None:
+        if not edge_index.is_undirected:
+            return None
+        t_ptr = indptr
+    if edge_index._T_index[1] is None:
+        return None
+    return Adjacency(
+        indptr, edge_index._data[0], None, t_ptr, edge_index._T_index[1], edge_index._T_perm
+    )
+
+
+def _from_sparse(matrix: Tensor, num_sources: int, num_targets: int) -> Adjacency:
+    if tuple(matrix.shape) != (num_targets, num_sources):
+        raise ValueError(
+            "edge_index: a sparse adjacency must have shape [num_targets, num_sources] = "
+            f"[{num_targets}, {num_sources}], got {list(matrix.shape)}"
+        )
+    value = matrix.values()
+    weight = value if value.dim() == 1 else None
+    if matrix.layout == torch.sparse_csr:
+        ptr, index = matrix.crow_indices(), matrix.col_indices()
+        _check_ptr(ptr, num_targets, index.size(0))
+        _check_range("sources (columns)", index, num_sources)
+        if not torch.is_grad_enabled():
+            return Adjacency(ptr, index, weight=weight)
+        return Adjacency(ptr, index, None, *transpose(ptr, index, num_sources), weight)
+    t_ptr, t_index = matrix.ccol_indices(), matrix.row_indices()
+    _check_ptr(t_ptr, num_sources, t_index.size(0))
+    _check_range("targets (rows)", t_index, num_targets)
+    ptr, index, perm = transpose(t_ptr, t_index, num_targets)
+    t_perm = torch.empty_like(perm)
+    t_perm[perm] = torch.arange(perm.size(0), dtype=perm.dtype, device=perm.device)
+    weight = None if weight is None else weight.index_select(0, perm)
+    return Adjacency(ptr, index, None, t_ptr, t_index, t_perm, weight)

@@ -1,0 +1,53 @@
+"""Checks of arguments that many rooms share; each error names the argument, what it was and
+what it must be."""
+
+import torch
+from torch import Tensor
+
+
+def positive_int(owner: str, name: str, value: object) -> int:
+    """Returns ``value`` if it is an int above zero."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{owner}: {name} must be a positive int, got {value!r}")
+    return value
+
+
+def one_of(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuses a ``value`` outside ``allowed``."""
+    if value not in allowed:
+        choices = ", ".join(repr(a) for a in allowed)
+        raise ValueError(f"{owner}: {name} must be one of {choices}, got {value!r}")
+
+
+def features(owner: str, name: str, x: Tensor, channels: int, dtype: torch.dtype | None) -> None:
+    """Refuses features that are no ``[*, channels]`` matrix of the layer's own dtype.
+
+    ``channels=-1`` (a lazy layer before its first call) admits any width, ``dtype=None`` any
+    floating dtype. Under autocast every floating dtype passes, as it does in torch's layers.
+    """
+    if not isinstance(x, Tensor) or x.dim() != 2:
+        shape = list(x.shape) if isinstance(x, Tensor) else type(x).__name__
+        raise ValueError(f"{owner}: {name} must be a [num_nodes, channels] tensor, got {shape}")
+    if not x.is_floating_point():
+        raise ValueError(f"{owner}: {name} must be floating point, got {x.dtype}")
+    if dtype is not None and x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+        raise ValueError(f"{owner}: {name} must be {dtype} like the layer's weights, got {x.dtype}")
+    if channels != -1 and x.size(1) != channels:
+        raise ValueError(f"{owner}: {name} must have {channels} channels, got {x.size(1)}")
+
+
+def per_edge(owner: str, name: str, value: Tensor, num_edges: int) -> None:
+    """Refuses edge values whose first dimension is not the number of edges."""
+    if value.dim() == 0 or value.size(0) != num_edges:
+        shape = list(value.shape)
+        raise ValueError(
+            f"{owner}: {name} must have one entry for each of {num_edges} edges, got shape {shape}"
+        )
+
+
+def finite(owner: str, name: str, x: Tensor) -> None:
+    """Refuses NaN and infinity, naming the first row that holds one."""
+    bad = ~torch.isfinite(x)
+    if bad.any():
+        row = int(bad.flatten(1).any(dim=1).nonzero()[0])
+        raise ValueError(f"{owner}: {name} must be finite, got NaN or infinity in row {row}")
