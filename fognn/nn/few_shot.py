@@ -95,9 +95,9 @@ class DenseFOG(FOG):
         if self.check:
             checks.finite("DenseFOG", "x", x)
         h_v = self.shrink(x.reshape(-1, channels))
-        h_u = self.shrink_again(h_v).view(batch, nodes, -1)
+        h_u = self.shrink_again(h_v).t().reshape(batch, nodes, -1)
         h_sum = h_u.sum(dim=1, keepdim=True) - h_u if adj is None else adj @ h_u
-        return self.correlate(h_v.view(batch, nodes, -1), h_sum)
+        return self.correlate(h_v, h_sum.flatten(0, 1)).view(batch, nodes, -1)
 
 
 class FewShotLayer(Module):

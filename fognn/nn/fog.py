@@ -7,7 +7,7 @@ from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.inputs import edge_weights, node_pair
-from fognn.ops import adjacency, checks, spmm
+from fognn.ops import adjacency, checks, kron_linear, spmm
 
 
 def fog_widths(out_channels: int) -> tuple[int, int]:
@@ -101,6 +101,8 @@ class FOG(Module):
     ) -> Tensor:
         dtype = self.lin_vu.weight.dtype
         source, target = node_pair("FOG", x, self.in_channels, dtype, self.check)
+        if self.in_channels == -1:
+            self.lin_1.initialize_parameters(self.lin_1, (source,))
         adj = adjacency(edge_index, source.size(0), target.size(0))
         edge_weight = edge_weights("FOG", adj, edge_weight)
         if self.check and edge_weight is not None:
@@ -110,23 +112,38 @@ class FOG(Module):
             h_source = h_target = self.shrink(source)
         else:
             both = self.shrink(source, target)
-            h_source, h_target = both.split([source.size(0), target.size(0)])
-        h_sum = spmm(adj, self.shrink_again(h_source), edge_weight)
+            h_source, h_target = both.split([source.size(0), target.size(0)], dim=1)
+        h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
         return self.correlate(h_target, h_sum)
 
+    # Inside, nodes are the last dimension: a norm or a product of a handful of channels over
+    # many nodes is then a walk along rows, which is up to four times faster.
+
     def shrink(self, *x: Tensor) -> Tensor:
-        r"""Gives :math:`\tilde{\mathbf{h}}_v` of the nodes of all arguments, in a row."""
-        h = torch.cat([self.lin_1(part) for part in x]) if len(x) > 1 else self.lin_1(x[0])
-        return self.norm_1(h.relu())
+        r"""Gives :math:`\tilde{\mathbf{h}}_v`, ``[h1, num_nodes]``, of all arguments in a row."""
+        parts = [_linear(self.lin_1, part.t()) for part in x]
+        h = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+        return _norm(self.norm_1, h.relu())
 
     def shrink_again(self, h: Tensor) -> Tensor:
-        r"""Gives :math:`\tilde{\mathbf{h}}_u` from what :meth:`shrink` gave."""
-        return self.norm_2(self.lin_2(h).relu())
+        r"""Gives :math:`\tilde{\mathbf{h}}_u`, ``[h2, num_nodes]``, from :meth:`shrink`."""
+        return _norm(self.norm_2, _linear(self.lin_2, h).relu())
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
-        r"""Gives :math:`\mathbf{W}_{vu} (\tilde{\mathbf{h}}_v \otimes \mathbf{s}_v)`."""
-        return self.lin_vu((h_v.unsqueeze(-1) * h_sum.unsqueeze(-2)).flatten(-2))
+        r"""Gives :math:`\mathbf{W}_{vu} (\tilde{\mathbf{h}}_v \otimes \mathbf{s}_v)` from
+        ``[h1, num_nodes]`` and the sums ``[num_nodes, h2]``."""
+        return kron_linear(h_v, h_sum.t(), self.lin_vu.weight, self.lin_vu.bias)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.h1}, {self.h2}, {self.out_channels}"
         return f"{self.__class__.__name__}({widths})"
+
+
+def _linear(lin: Linear, h: Tensor) -> Tensor:
+    return torch.addmm(lin.bias.unsqueeze(1), lin.weight, h)
+
+
+def _norm(norm: BatchNorm, h: Tensor) -> Tensor:
+    if h.size(1) <= 1:  # as PyG's allow_single_element: one node has no variance
+        return norm(h.t()).t()
+    return norm.module(h.unsqueeze(0)).squeeze(0)

@@ -36,7 +36,8 @@ class GINConv(Module):
         super().__init__()
         self.out_channels = checks.positive_int("GINConv", "out_channels", out_channels)
         self.eps = Parameter(torch.empty(1))
-        self.lin_V = Linear(in_channels, out_channels)
+        self.lin_V = Linear(in_channels, out_channels, bias=False)
+        self.bias = Parameter(torch.empty(out_channels))
         self.norm = BatchNorm(out_channels, allow_single_element=True)
         self.lin_U = Linear(out_channels, out_channels)
         self.reset_parameters()
@@ -48,6 +49,7 @@ class GINConv(Module):
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
         zeros(self.eps)
+        zeros(self.bias)
         for module in self.children():
             module.reset_parameters()  # type: ignore[operator]
 
@@ -56,8 +58,15 @@ class GINConv(Module):
     ) -> Tensor:
         source, target = node_pair("GINConv", x, self.in_channels, self.eps.dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
-        h = (1 + self.eps) * target + spmm(adj, source, edge_weights("GINConv", adj, edge_weight))
-        return self.lin_U(self.norm(self.lin_V(h)).relu())
+        weight = edge_weights("GINConv", adj, edge_weight)
+        # The sum over edges is taken at whichever width is smaller.
+        if self.out_channels < source.size(1):
+            source_V = self.lin_V(source)
+            target_V = source_V if source is target else self.lin_V(target)
+            h = (1 + self.eps) * target_V + spmm(adj, source_V, weight) + self.bias
+        else:
+            h = self.lin_V((1 + self.eps) * target + spmm(adj, source, weight)) + self.bias
+        return self.lin_U(self.norm(h).relu())
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.in_channels}, {self.out_channels})"

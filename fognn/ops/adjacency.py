@@ -137,8 +137,7 @@ def _check_ptr(ptr: Tensor, num_rows: int, num_edges: int) -> None:
         return
     if int(ptr[0]) != 0 or int(ptr[-1]) != num_edges or bool((ptr.diff() < 0).any()):
         raise ValueError(
-            "edge_index: its row pointers must grow from 0 to the number of edges "
-            f"({num_edges}); are the edges sorted as its sort_order says?"
+            f"edge_index: its row pointers must grow from 0 to the number of edges ({num_edges})"
         )
 
 
@@ -173,6 +172,11 @@ def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) 
     data = edge_index.as_tensor()
     _check_range("sources (row 0)", data[0], num_sources)
     _check_range("targets (row 1)", data[1], num_targets)
+    key = data[1 if edge_index.is_sorted_by_col else 0]
+    if bool((key[1:] < key[:-1]).any()):
+        raise ValueError(
+            f"edge_index must be sorted by {edge_index.sort_order}, as its sort_order says"
+        )
     if rows is None or cols is None:
         # A copy: the user's own object must not remember a size that it did not state.
         size = (num_sources, num_targets)

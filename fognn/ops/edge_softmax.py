@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
+from fognn.ops import kernels
 from fognn.ops.adjacency import Adjacency, rows_of
-from fognn.ops.spmm import _segment_sum, _spmm_max
+from fognn.ops.spmm import _segment_sum
 
 
 def edge_softmax(adj: Adjacency, score: Tensor) -> Tensor:
@@ -24,9 +25,9 @@ def edge_softmax(adj: Adjacency, score: Tensor) -> Tensor:
 def _edge_softmax(score: Tensor, ptr: Tensor) -> Tensor:
     row = rows_of(ptr, score.size(0))
     every_edge = torch.arange(score.size(0), dtype=ptr.dtype, device=ptr.device)
-    highest = _spmm_max(score, ptr, every_edge)[0]
+    highest = kernels.max_rows(score, ptr, every_edge, with_source=False)[0]
     alpha = (score - highest.index_select(0, row)).exp_()
-    return alpha.div_(_segment_sum(alpha, ptr).index_select(0, row))
+    return alpha.div_(kernels.sum_rows(alpha, ptr, every_edge, None).index_select(0, row))
 
 
 @_edge_softmax.register_fake

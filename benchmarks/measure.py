@@ -1,0 +1,101 @@
+"""How the benchmarks measure: interleaved repeats, medians, ratios from one run."""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch_geometric
+from torch.profiler import ProfilerActivity, profile
+
+Action = Callable[[], Any]
+
+
+def medians(actions: dict[str, Action], repeats: int) -> dict[str, float]:
+    """Seconds of each action, the median of ``repeats``.
+
+    The actions take turns, so that a noisy neighbour on the machine disturbs all of them alike.
+    """
+    for action in actions.values():
+        action()
+    seconds: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(repeats):
+        for name, action in actions.items():
+            start = time.perf_counter()
+            action()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def peak_memory(action: Action) -> int:
+    """Bytes that torch allocated at most during ``action``, beyond what it held before."""
+    action()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:
+        action()
+    held = peak = 0
+    events = [e for e in prof.profiler.kineto_results.events() if e.name() == "[memory]"]
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    return peak
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """The options that all benchmarks share."""
+    out = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    out.add_argument("--repeats", type=int, default=9, help="repeats, of which the median counts")
+    out.add_argument("--threads", type=int, default=torch.get_num_threads())
+    out.add_argument("--json", type=Path, help="also write the table to this file")
+    return out
+
+
+def report(title: str, rows: list[dict[str, Any]]) -> None:
+    """Prints rows as a table."""
+    names = list(rows[0])
+    cells = [names, *([_text(row[name]) for name in names] for row in rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(names))]
+    print(f"\n{title}")
+    for line in cells:
+        print(
+            "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        )
+    sys.stdout.flush()
+
+
+def _text(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def save(path: Path, tables: dict[str, list[dict[str, Any]]]) -> None:
+    """Writes tables with the command, the commit and the machine that made them."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    dirty = subprocess.run(
+        [*git, "status", "--porcelain", "--", "../fognn", "."],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    record = {
+        "command": " ".join(["python", *sys.argv]),
+        "commit": commit.stdout.strip() + (" with changes" if dirty.stdout.strip() else ""),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "torch_geometric": torch_geometric.__version__,
+        "tables": tables,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,119 @@
+"""The kernels behind the sums over edges: which of torch's own runs where.
+
+On the CPU a float32 sum is ``embedding_bag`` (fbgemm's loop over CSR rows: of torch's three ways
+the fastest at every width that we measured); a float64 sum, the maximum and the products are
+``torch.sparse``'s on CSR. Elsewhere, and for dtypes that these lack, the plain gather and scatter
+runs. :func:`has_csr_kernels` is the one place that chooses.
+"""
+
+import warnings
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fognn.ops.adjacency import rows_of
+
+# Torch says it once a process, of matrices that no user of ours ever sees.
+warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
+
+
+def has_csr_kernels(x: Tensor) -> bool:
+    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+
+
+def _csr(ptr: Tensor, index: Tensor, weight: Tensor | None, x: Tensor) -> Tensor:
+    # torch's CSR kernels follow a wild index into foreign memory.
+    if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < x.size(0):
+        raise IndexError(f"edge_index must name sources in 0..{x.size(0) - 1}")
+    if weight is None:
+        weight = torch.ones(index.size(0), dtype=x.dtype)
+    size = (ptr.size(0) - 1, x.size(0))
+    return torch.sparse_csr_tensor(ptr, index, weight, size, check_invariants=False)
+
+
+def sum_rows(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None) -> Tensor:
+    """Sums ``weight[i] * x[index[i]]`` over each row of ``ptr``."""
+    if x.dtype in (torch.float16, torch.bfloat16):  # a sum of many terms wants 32 bits
+        weight = None if weight is None else weight.float()
+        return sum_rows(x.float(), ptr, index, weight).to(x.dtype)
+    if index.numel() == 0 or x.size(1) == 0:
+        return x.new_zeros(ptr.size(0) - 1, x.size(1))
+    if not has_csr_kernels(x):
+        message = x.index_select(0, index)
+        if weight is not None:
+            message = message * weight.unsqueeze(1)
+        out = x.new_zeros(ptr.size(0) - 1, x.size(1))
+        return out.index_add_(0, rows_of(ptr, index.size(0)), message)
+    if x.dtype == torch.float32:
+        return F.embedding_bag(
+            index, x, ptr, mode="sum", per_sample_weights=weight, include_last_offset=True
+        )
+    return torch.sparse.mm(_csr(ptr, index, weight, x), x, "sum")
+
+
+def dot_edges(a: Tensor, b: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+    """The product of ``a`` at each edge's row with ``b`` at its index."""
+    # Torch refuses a CSR matrix of more entries than places, which multi-edges can make.
+    if has_csr_kernels(a) and 0 < index.size(0) <= a.size(0) * b.size(0):
+        pattern = _csr(ptr, index, None, b)
+        return torch.sparse.sampled_addmm(pattern, a, b.t(), beta=0.0).values()
+    row = rows_of(ptr, index.size(0))
+    return (a.index_select(0, row) * b.index_select(0, index)).sum(1)
+
+
+def max_rows(
+    x: Tensor, ptr: Tensor, index: Tensor, with_source: bool
+) -> tuple[Tensor, Tensor | None]:
+    """The maximum of ``x[index[i]]`` over each row of ``ptr``, zero for an empty row, and if asked
+    the source that it came from, ``len(x)`` for an empty row."""
+    if index.numel() == 0:
+        out = x.new_zeros(ptr.size(0) - 1, x.size(1))
+        return out, torch.full_like(out, x.size(0), dtype=index.dtype)
+    if not has_csr_kernels(x):
+        return _max_plain(x, ptr, index)
+    if not with_source:
+        return torch.sparse.mm(_csr(ptr, index, None, x), x, "amax"), None
+    if x.dtype == torch.float32 and x.size(0) <= _MAX_PACKED:
+        return _max_packed(x, ptr, index)
+    return _max_csr(x, ptr, index)
+
+
+_MAX_PACKED = 1 << 21
+
+
+def _max_packed(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """A float32 (32 bits, as an integer of the same order) and the number of its row (21 bits)
+    are one exact float64, so the maximum of those tells where it came from. It takes under half
+    the time of torch's kernel with positions, whatever the values are."""
+
+    def ordered(bits: Tensor) -> Tensor:  # its own inverse
+        return bits ^ ((bits >> 31) & 0x7FFFFFFF)
+
+    row = torch.arange(x.size(0), dtype=torch.float64).unsqueeze(1)
+    code = ordered(x.view(torch.int32)).double().mul_(_MAX_PACKED).add_(row)
+    best = torch.sparse.mm(_csr(ptr, index, None, code), code, "amax")
+    high = (best / _MAX_PACKED).floor_()
+    source = best.sub_(high, alpha=_MAX_PACKED).to(index.dtype)
+    out = ordered(high.int()).view(torch.float32)
+    empty = (ptr.diff() == 0).unsqueeze(1)
+    return out.masked_fill_(empty, 0.0), source.masked_fill_(empty, x.size(0))
+
+
+def _max_csr(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    with torch.enable_grad():  # torch records where a maximum came from only for a gradient
+        out, edge = torch.ops.aten._sparse_mm_reduce_impl(
+            _csr(ptr, index, None, x), x.detach().requires_grad_(), "amax"
+        )
+    return out.detach(), torch.cat([index, index.new_tensor([x.size(0)])])[edge]
+
+
+def _max_plain(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    row = rows_of(ptr, index.size(0)).long().unsqueeze(1).expand(-1, x.size(1))
+    message = x.index_select(0, index)
+    out = x.new_zeros(ptr.size(0) - 1, x.size(1))
+    out = out.scatter_reduce(0, row, message, "amax", include_self=False)
+    source = index.unsqueeze(1).expand_as(message)
+    source = torch.where(message == out.gather(0, row), source, x.size(0))
+    none = torch.full_like(out, x.size(0), dtype=index.dtype)
+    return out, none.scatter_reduce(0, row, source, "amin")

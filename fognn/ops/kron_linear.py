@@ -1,0 +1,97 @@
+r"""A Linear of the Kronecker product of two vectors per node.
+
+.. math::
+    \mathbf{p}_n = \mathbf{W} (\mathbf{h}_n \otimes \mathbf{s}_n) + \mathbf{b}
+
+The product is never held for all nodes: on the CPU it is made for a few thousand nodes at a time,
+which stay in the cache, and it is made again in the backward. Features come with nodes in the last
+dimension, so that each row of the product is a product of two rows.
+"""
+
+import torch
+from torch import Tensor
+
+
+def kron_linear(h: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    r"""Gives ``[num_nodes, out_channels]``.
+
+    Args:
+        h: ``[h1, num_nodes]``.
+        s: ``[h2, num_nodes]``.
+        weight: ``[out_channels, h1 * h2]``, over ``[h[0] * s, h[1] * s, ...]``.
+        bias: ``[out_channels]``.
+    """
+    if torch.is_autocast_enabled(h.device.type):  # as autocast does with a Linear
+        dtype = torch.get_autocast_dtype(h.device.type)
+        h, s, weight, bias = (t.to(dtype) for t in (h, s, weight, bias))
+    return _kron_linear(h.contiguous(), s.contiguous(), weight, bias)
+
+
+def _chunk(h: Tensor) -> int:
+    return 4096 if h.device.type == "cpu" else max(h.size(1), 1)
+
+
+def _kron(h: Tensor, s: Tensor) -> Tensor:
+    return (h.unsqueeze(1) * s.unsqueeze(0)).flatten(0, 1)
+
+
+@torch.library.custom_op("fognn::kron_linear", mutates_args=())
+def _kron_linear(h: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    out = h.new_empty(h.size(1), weight.size(0))
+    size = _chunk(h)
+    chunks = zip(h.split(size, 1), s.split(size, 1), out.split(size), strict=True)
+    for h_part, s_part, out_part in chunks:
+        torch.addmm(bias, _kron(h_part, s_part).t(), weight.t(), out=out_part)
+    return out
+
+
+@_kron_linear.register_fake
+def _(h, s, weight, bias):  # type: ignore[no-untyped-def]
+    return h.new_empty(h.size(1), weight.size(0))
+
+
+@torch.library.custom_op("fognn::kron_linear_backward", mutates_args=())
+def _kron_linear_backward(
+    grad: Tensor, h: Tensor, s: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    grad_h, grad_s = torch.empty_like(h), torch.empty_like(s)
+    grad_weight = torch.zeros_like(weight)
+    size = _chunk(h)
+    chunks = zip(
+        grad.split(size),
+        h.split(size, 1),
+        s.split(size, 1),
+        grad_h.split(size, 1),
+        grad_s.split(size, 1),
+        strict=True,
+    )
+    for grad_part, h_part, s_part, grad_h_part, grad_s_part in chunks:
+        grad_kron = (weight.t() @ grad_part.t()).view(h.size(0), s.size(0), -1)
+        torch.sum(grad_kron * s_part.unsqueeze(0), 1, out=grad_h_part)
+        torch.sum(grad_kron * h_part.unsqueeze(1), 0, out=grad_s_part)
+        grad_weight.addmm_(grad_part.t(), _kron(h_part, s_part).t())
+    return grad_h, grad_s, grad_weight, grad.sum(0)
+
+
+@_kron_linear_backward.register_fake
+def _(grad, h, s, weight):  # type: ignore[no-untyped-def]
+    tensors = (h, s, weight)
+    return (*(torch.empty_like(t) for t in tensors), grad.new_empty(grad.size(1)))
+
+
+def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
+    ctx.save_for_backward(*inputs[:3])
+
+
+def _backward(ctx, grad):  # type: ignore[no-untyped-def]
+    h, s, weight = ctx.saved_tensors
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        # Somebody wants the gradient of this gradient: the same in differentiable pieces.
+        grad_kron = (weight.t() @ grad.t()).view(h.size(0), s.size(0), -1)
+        grad_h = (grad_kron * s.unsqueeze(0)).sum(1)
+        grad_s = (grad_kron * h.unsqueeze(1)).sum(0)
+        return grad_h, grad_s, grad.t() @ _kron(h, s).t(), grad.sum(0)
+    return _kron_linear_backward(grad, h, s, weight)
+
+
+_kron_linear.register_autograd(_backward, setup_context=_setup)

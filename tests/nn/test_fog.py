@@ -1,0 +1,282 @@
+import copy
+import pickle
+
+import pytest
+import torch
+from graph_strategies import Graph, graphs
+from hypothesis import given
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.utils import to_torch_csc_tensor, to_torch_csr_tensor
+
+from fognn.nn import FOG, fog_widths
+from fognn.paper import rows
+
+
+def literal(fog: FOG, x_source: Tensor, x_target: Tensor, edge_index: Tensor, weight=None):
+    """The paper's equations as they stand: a loop over edges, a Kronecker product for each.
+
+    One norm sees all nodes; on a bipartite graph those of both sides.
+    """
+
+    def norm(module, h: Tensor) -> Tensor:
+        bn = module.module
+        mean, var = bn.running_mean, bn.running_var
+        if bn.training and len(h) > 1:
+            mean, var = h.mean(0), h.var(0, unbiased=False)
+        return (h - mean) / (var + bn.eps).sqrt() * bn.weight + bn.bias
+
+    same = x_source is x_target
+    x = x_source if same else torch.cat([x_source, x_target])
+    h = norm(fog.norm_1, torch.relu(x @ fog.lin_1.weight.t() + fog.lin_1.bias))
+    h_source, h_target = (h, h) if same else h.split([len(x_source), len(x_target)])
+    h_u = norm(fog.norm_2, torch.relu(h_source @ fog.lin_2.weight.t() + fog.lin_2.bias))
+    total = [torch.zeros(fog.h1 * fog.h2, dtype=x.dtype) for _ in range(len(x_target))]
+    for i, (u, v) in enumerate(edge_index.t().tolist()):
+        product = torch.kron(h_target[v], h_u[u])
+        total[v] = total[v] + (product if weight is None else weight[i] * product)
+    return torch.stack(total) @ fog.lin_vu.weight.t() + fog.lin_vu.bias
+
+
+def equal_in_values_and_gradients(fog: FOG, inputs: list[Tensor], compute, expect) -> None:
+    leaves = [*inputs, *fog.parameters()]
+    out, expected = compute(), expect()
+    close = {"rtol": 1e-10, "atol": 1e-10}
+    torch.testing.assert_close(out, expected, **close)
+    direction = torch.randn(out.shape, dtype=out.dtype, generator=torch.Generator().manual_seed(1))
+    for got, wanted in zip(
+        torch.autograd.grad(out, leaves, direction),
+        torch.autograd.grad(expected, leaves, direction, materialize_grads=True),
+        strict=True,
+    ):
+        torch.testing.assert_close(got, wanted, **close)
+
+
+def random_fog(graph: Graph, *widths: int, training: bool = True) -> FOG:
+    torch.manual_seed(graph.seed % 2**31)
+    fog = FOG(*widths).double()
+    for norm in (fog.norm_1, fog.norm_2):  # as after some training
+        torch.nn.init.normal_(norm.module.running_mean)
+        torch.nn.init.uniform_(norm.module.running_var, 0.5, 2.0)
+        torch.nn.init.normal_(norm.module.weight)
+        torch.nn.init.normal_(norm.module.bias)
+    return fog.train(training)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@given(graph=graphs())
+def test_equals_the_literal_equation(training: bool, graph: Graph) -> None:
+    fog = random_fog(graph, 5, 3, 2, 4, training=training)
+    x = graph.randn(graph.num_sources, 5).requires_grad_()
+    equal_in_values_and_gradients(
+        fog,
+        [x],
+        lambda: fog(x, graph.edge_index),
+        lambda: literal(fog, x, x, graph.edge_index),
+    )
+
+
+@pytest.mark.parametrize("training", [True, False])
+@given(graph=graphs(bipartite=True))
+def test_equals_the_literal_equation_bipartite_and_weighted(training: bool, graph: Graph) -> None:
+    fog = random_fog(graph, 3, 4, 2, 3, training=training)
+    x_source = graph.randn(graph.num_sources, 3).requires_grad_()
+    x_target = (graph.randn(graph.num_targets, 3) + 1).requires_grad_()
+    weight = graph.randn(graph.num_edges).requires_grad_()
+    equal_in_values_and_gradients(
+        fog,
+        [x_source, x_target, weight],
+        lambda: fog((x_source, x_target), graph.edge_index, weight),
+        lambda: literal(fog, x_source, x_target, graph.edge_index, weight),
+    )
+
+
+def test_repr_and_widths() -> None:
+    assert str(FOG(144, 16, 8, 144)) == "FOG(144, 16, 8, 144)"
+    fogs = [row for row in rows() if row.h1 is not None]
+    assert len(fogs) == 44
+    for row in fogs:  # the rule that the paper does not state
+        assert fog_widths(row.p or 48) == (row.h1, row.h2), row
+    assert fog_widths(1) == (1, 1)
+
+
+def test_a_pair_of_the_same_features_changes_nothing() -> None:
+    torch.manual_seed(0)
+    fog, x = FOG(4, 3, 2, 5), torch.randn(6, 4)
+    edge_index = torch.randint(0, 6, (2, 20))
+    torch.testing.assert_close(fog((x, x.clone()), edge_index), fog(x, edge_index))
+
+
+def test_isolated_nodes_get_the_bias() -> None:
+    fog, x = FOG(4, 3, 2, 5), torch.randn(6, 4)
+    nothing = torch.empty(2, 0, dtype=torch.long)
+    assert torch.equal(fog(x, nothing), fog.lin_vu.bias.expand(6, 5))
+    out = fog(x, torch.tensor([[0], [1]]))
+    assert torch.equal(out[0], fog.lin_vu.bias)
+    assert not torch.equal(out[1], fog.lin_vu.bias)
+    assert fog(torch.empty(0, 4), nothing).shape == (0, 5)
+
+
+def test_a_single_node_in_training_uses_the_running_statistics() -> None:
+    fog, loop = FOG(4, 3, 2, 5), torch.tensor([[0], [0]])
+    before = copy.deepcopy(fog.state_dict())
+    out = fog(torch.ones(1, 4), loop)
+    torch.testing.assert_close(out, fog.eval()(torch.ones(1, 4), loop))
+    for key, value in fog.state_dict().items():
+        assert torch.equal(value, before[key]), key
+
+
+def test_all_forms_of_edge_index_agree() -> None:
+    torch.manual_seed(0)
+    edge_index = (
+        torch.randint(0, 7, (2, 30)).unique(dim=1).contiguous()
+    )  # a matrix has no multi-edges
+    x, fog = torch.randn(7, 4), FOG(4, 3, 2, 5).eval()
+    expected = fog(x, edge_index)
+    edges = EdgeIndex(edge_index, sparse_size=(7, 7))
+    forms = {
+        "EdgeIndex": edges,
+        "by target": edges.sort_by("col")[0],
+        "by source": edges.sort_by("row")[0],
+        "csr": to_torch_csr_tensor(edge_index, size=(7, 7)).t().to_sparse_csr(),
+        "csr, transposed": to_torch_csr_tensor(edge_index, size=(7, 7)).t(),
+        "csc, transposed": to_torch_csc_tensor(edge_index, size=(7, 7)).t(),
+    }
+    for name, form in forms.items():
+        torch.testing.assert_close(fog(x, form), expected, msg=name)
+
+
+def test_edge_weights_in_any_form_of_edge_index() -> None:
+    torch.manual_seed(0)
+    edge_index = torch.randint(0, 7, (2, 30)).unique(dim=1).contiguous()
+    weight, x, fog = torch.randn(edge_index.size(1)), torch.randn(7, 4), FOG(4, 3, 2, 5).eval()
+    expected = fog(x, edge_index, weight)
+    torch.testing.assert_close(fog(x, edge_index, weight.unsqueeze(1)), expected)
+    for order in ("row", "col"):
+        edges, perm = EdgeIndex(edge_index, sparse_size=(7, 7)).sort_by(order)
+        torch.testing.assert_close(fog(x, edges, weight[perm]), expected)
+    for convert in (to_torch_csr_tensor, to_torch_csc_tensor):
+        matrix = convert(edge_index, weight, size=(7, 7)).t()
+        torch.testing.assert_close(fog(x, matrix), expected)
+        with pytest.raises(ValueError, match="edge_weight must be None for a sparse edge_index"):
+            fog(x, matrix, weight)
+
+
+@given(graph=graphs())
+def test_permutations(graph: Graph) -> None:
+    fog = random_fog(graph, 4, 3, 2, 3)
+    x = graph.randn(graph.num_sources, 4)
+    out = fog(x, graph.edge_index)
+    generator = torch.Generator().manual_seed(graph.seed)
+    nodes = torch.randperm(graph.num_sources, generator=generator)
+    place = torch.empty_like(nodes)
+    place[nodes] = torch.arange(len(nodes))
+    torch.testing.assert_close(fog(x[nodes], place[graph.edge_index]), out[nodes])
+    edges = torch.randperm(graph.num_edges, generator=generator)
+    torch.testing.assert_close(fog(x, graph.edge_index[:, edges]), out)
+
+
+@given(first=graphs(), second=graphs())
+def test_a_batch_is_its_graphs_one_by_one(first: Graph, second: Graph) -> None:
+    fog = random_fog(first, 4, 3, 2, 3, training=False)
+    x = [graph.randn(graph.num_sources, 4) for graph in (first, second)]
+    joint = torch.cat([first.edge_index, second.edge_index + first.num_sources], dim=1)
+    apart = torch.cat([fog(x[0], first.edge_index), fog(x[1], second.edge_index)])
+    torch.testing.assert_close(fog(torch.cat(x), joint), apart)
+
+
+def test_swapping_the_centre_with_a_neighbour_is_seen_in_the_second_order_only() -> None:
+    # Two centres, 0 and 3, with the same multiset {a, b, b} of centre and neighbours:
+    # a has the neighbours b, b and b has the neighbours a, b.
+    torch.manual_seed(0)
+    a, b = torch.randn(2, 4)
+    x = torch.stack([a, b, b, b, a, b])
+    edge_index = torch.tensor([[1, 2, 4, 5], [0, 0, 3, 3]])
+    first_order = x.clone().index_add_(0, edge_index[1], x[edge_index[0]])
+    torch.testing.assert_close(first_order[0], first_order[3])
+    fog = FOG(4, 3, 2, 5).eval()
+    out = fog(x, edge_index)
+    assert (out[0] - out[3]).abs().max() > 1e-3
+
+
+def test_lazy_in_channels() -> None:
+    lazy = FOG(-1, 3, 2, 5)
+    assert str(lazy) == "FOG(-1, 3, 2, 5)"
+    x, edge_index = torch.randn(6, 4), torch.randint(0, 6, (2, 9))
+    twin = copy.deepcopy(lazy)
+    assert lazy(x, edge_index).shape == (6, 5)
+    assert str(lazy) == "FOG(4, 3, 2, 5)"
+    twin.load_state_dict(lazy.state_dict())
+    torch.testing.assert_close(twin.eval()(x, edge_index), lazy.eval()(x, edge_index))
+    with pytest.raises(ValueError, match=r"x\[1\] \(targets\) must have 4 channels, got 3"):
+        FOG(-1, 3, 2, 5)((torch.randn(6, 4), torch.randn(6, 3)), edge_index)
+
+
+def test_copies_give_the_same() -> None:
+    fog, x = FOG(4, 3, 2, 5).eval(), torch.randn(6, 4)
+    edge_index = torch.randint(0, 6, (2, 9))
+    expected = fog(x, edge_index)
+    fresh = FOG(4, 3, 2, 5).eval()
+    fresh.load_state_dict(fog.state_dict())
+    for twin in (copy.deepcopy(fog), pickle.loads(pickle.dumps(fog)), fresh):
+        assert torch.equal(twin(x, edge_index), expected)
+
+
+def test_autocast() -> None:
+    fog, x = FOG(4, 3, 2, 5), torch.randn(50, 4)
+    edge_index = torch.randint(0, 50, (2, 200))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = fog(x, edge_index)
+    assert out.dtype == torch.bfloat16
+    out.sum().backward()
+    assert all(p.grad.dtype == torch.float32 for p in fog.parameters())
+    torch.testing.assert_close(out.float(), fog(x, edge_index), rtol=0.1, atol=0.3)
+
+
+def test_reset_parameters() -> None:
+    fog = FOG(4, 3, 2, 5)
+    before = fog.lin_1.weight.clone()
+    fog.reset_parameters()
+    assert not torch.equal(before, fog.lin_1.weight)
+
+
+@pytest.mark.parametrize("name", ["in_channels", "h1", "h2", "out_channels"])
+@pytest.mark.parametrize("bad", [0, -2, 1.5])
+def test_bad_widths(name: str, bad) -> None:
+    widths = {"in_channels": 4, "h1": 3, "h2": 2, "out_channels": 5, name: bad}
+    with pytest.raises(ValueError, match=rf"FOG: {name} must be a positive int, got {bad}"):
+        FOG(**widths)
+
+
+def test_bad_input() -> None:
+    fog, x = FOG(4, 3, 2, 5), torch.randn(6, 4)
+    edge_index = torch.randint(0, 6, (2, 9))
+    for bad, message in (
+        (torch.randn(6, 3), "x must have 4 channels, got 3"),
+        (x.double(), "x must be torch.float32 like the layer's weights, got torch.float64"),
+        (x.long(), "x must be floating point, got torch.int64"),
+        ((x,), r"x must be a tensor or a pair \(x_source, x_target\), got tuple"),
+        ((x, None), r"x\[1\] \(targets\) must be a \[num_nodes, channels\] tensor"),
+    ):
+        with pytest.raises(ValueError, match=f"FOG: {message}"):
+            fog(bad, edge_index)
+    for bad in (torch.tensor([[0], [6]]), torch.tensor([[-1], [0]])):
+        with pytest.raises(ValueError, match=r"edge_index: .* must lie in 0\.\.5"):
+            fog(x, bad)
+    with pytest.raises(ValueError, match="edge_weight must have one entry for each of 9 edges"):
+        fog(x, edge_index, torch.ones(8))
+    with pytest.raises(ValueError, match=r"edge_weight must have shape \[num_edges\], got"):
+        fog(x, edge_index, torch.ones(9, 2))
+
+
+def test_check_finds_nan() -> None:
+    x, edge_index = torch.randn(6, 4), torch.randint(0, 6, (2, 9))
+    x[3, 1] = float("nan")
+    assert FOG(4, 3, 2, 5)(x, edge_index).isnan().any()
+    fog = FOG(4, 3, 2, 5, check=True)
+    with pytest.raises(ValueError, match="FOG: x must be finite, got NaN or infinity in row 3"):
+        fog(x, edge_index)
+    weight = torch.ones(9)
+    weight[0] = float("inf")
+    with pytest.raises(ValueError, match="FOG: edge_weight must be finite"):
+        fog(torch.randn(6, 4), torch.zeros(2, 9, dtype=torch.long), weight)

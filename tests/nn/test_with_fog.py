@@ -1,0 +1,133 @@
+import pytest
+import torch
+import torch_geometric.nn as pyg
+from torch.nn import Linear, Module, ReLU, Sequential
+from torch_geometric import EdgeIndex
+
+import fognn.nn as ours
+from fognn.nn import FOG, WithFOG
+
+C, NODES, EDGES = 8, 10, 30
+
+
+def mlp(inputs: int, outputs: int) -> Module:
+    return Sequential(Linear(inputs, outputs), ReLU(), Linear(outputs, outputs))
+
+
+# Each of PyG's layers with what it is called with beside x and edge_index.
+EDGE_ATTR = {"edge_attr": torch.randn(EDGES, 3)}
+EDGE_WEIGHT = {"edge_weight": torch.rand(EDGES)}
+CONVS = {
+    "ARMAConv": (lambda: pyg.ARMAConv(C, 6), EDGE_WEIGHT),
+    "CGConv": (lambda: pyg.CGConv(C, dim=3), EDGE_ATTR),
+    "ChebConv": (lambda: pyg.ChebConv(C, 6, K=2), EDGE_WEIGHT),
+    "ClusterGCNConv": (lambda: pyg.ClusterGCNConv(C, 6), {}),
+    "EGConv": (lambda: pyg.EGConv(C, 8, num_heads=4), {}),
+    "EdgeConv": (lambda: pyg.EdgeConv(mlp(2 * C, 6)), {}),
+    "FAConv": (lambda: pyg.FAConv(C), {"x_0": torch.randn(NODES, C)}),
+    "FeaStConv": (lambda: pyg.FeaStConv(C, 6, heads=2), {}),
+    "FiLMConv": (lambda: pyg.FiLMConv(C, 6), {}),
+    "GATConv": (lambda: pyg.GATConv(C, 3, heads=2, edge_dim=3), EDGE_ATTR),
+    "GATv2Conv": (lambda: pyg.GATv2Conv(C, 3, heads=2, edge_dim=3), EDGE_ATTR),
+    "GCN2Conv": (lambda: pyg.GCN2Conv(C, alpha=0.1), {"x_0": torch.randn(NODES, C)}),
+    "GCNConv": (lambda: pyg.GCNConv(C, 6), EDGE_WEIGHT),
+    "GENConv": (lambda: pyg.GENConv(C, 6, edge_dim=3), EDGE_ATTR),
+    "GINConv": (lambda: pyg.GINConv(mlp(C, 6)), {}),
+    "GINEConv": (lambda: pyg.GINEConv(mlp(C, 6), edge_dim=3), EDGE_ATTR),
+    "GMMConv": (lambda: pyg.GMMConv(C, 6, dim=3, kernel_size=2), EDGE_ATTR),
+    "GatedGraphConv": (lambda: pyg.GatedGraphConv(C, num_layers=2), EDGE_WEIGHT),
+    "GeneralConv": (lambda: pyg.GeneralConv(C, 6, in_edge_channels=3), EDGE_ATTR),
+    "GraphConv": (lambda: pyg.GraphConv(C, 6), EDGE_WEIGHT),
+    "LEConv": (lambda: pyg.LEConv(C, 6), EDGE_WEIGHT),
+    "MFConv": (lambda: pyg.MFConv(C, 6), {}),
+    "NNConv": (lambda: pyg.NNConv(C, 6, mlp(3, 6 * C)), EDGE_ATTR),
+    "PDNConv": (lambda: pyg.PDNConv(C, 6, edge_dim=3, hidden_channels=4), EDGE_ATTR),
+    "PNAConv": (
+        lambda: pyg.PNAConv(C, 6, ["mean", "max"], ["identity"], torch.ones(9).long(), edge_dim=3),
+        EDGE_ATTR,
+    ),
+    "PointTransformerConv": (
+        lambda: pyg.PointTransformerConv(C, 6),
+        {"pos": torch.randn(NODES, 3)},
+    ),
+    "RGATConv": (
+        lambda: pyg.RGATConv(C, 6, num_relations=2),
+        {"edge_type": torch.arange(EDGES) % 2},
+    ),
+    "RGCNConv": (
+        lambda: pyg.RGCNConv(C, 6, num_relations=2),
+        {"edge_type": torch.arange(EDGES) % 2},
+    ),
+    "ResGatedGraphConv": (lambda: pyg.ResGatedGraphConv(C, 6, edge_dim=3), EDGE_ATTR),
+    "SAGEConv": (lambda: pyg.SAGEConv(C, 6), {}),
+    "SGConv": (lambda: pyg.SGConv(C, 6, K=2), EDGE_WEIGHT),
+    "SSGConv": (lambda: pyg.SSGConv(C, 6, alpha=0.1), EDGE_WEIGHT),
+    "SuperGATConv": (lambda: pyg.SuperGATConv(C, 3, heads=2), {}),
+    "TAGConv": (lambda: pyg.TAGConv(C, 6), EDGE_WEIGHT),
+    "TransformerConv": (lambda: pyg.TransformerConv(C, 3, heads=2, edge_dim=3), EDGE_ATTR),
+}
+
+
+@pytest.mark.parametrize("name", CONVS)
+def test_any_conv_of_pyg(name: str) -> None:
+    torch.manual_seed(0)
+    make, extra = CONVS[name]
+    conv = make().eval()
+    both = WithFOG(conv, FOG(C, 3, 2, 5)).eval()
+    x, edge_index = torch.randn(NODES, C), torch.randint(0, NODES, (2, EDGES))
+    q = conv(x=x, edge_index=edge_index, **extra)
+    out = both(x=x, edge_index=edge_index, **extra)
+    torch.testing.assert_close(out, torch.cat([both.fog(x, edge_index), q], dim=1))
+    # The positional call that a user of the layer makes.
+    if "pos" not in extra and "x_0" not in extra:
+        torch.testing.assert_close(both(x, edge_index, **extra), out)
+    out.sum().backward()
+    assert all(p.grad is not None for p in both.fog.parameters())
+    both.reset_parameters()
+
+
+def test_at_least_20_convs() -> None:
+    assert len(CONVS) >= 20
+
+
+def test_several_outputs() -> None:
+    both = WithFOG(pyg.GATConv(C, 3, heads=2), FOG(C, 3, 2, 5))
+    x, edge_index = torch.randn(NODES, C), torch.randint(0, NODES, (2, EDGES))
+    out, (edges, alpha) = both(x, edge_index, return_attention_weights=True)
+    assert out.shape == (NODES, 11)
+    assert alpha.shape == (edges.size(1), 2)
+    gated = WithFOG(ours.GatedGCNConv(C, 6), FOG(C, 3, 2, 5))
+    out, edge_attr = gated(x, edge_index, torch.randn(EDGES, C))
+    assert out.shape == (NODES, 11)
+    assert edge_attr.shape == (EDGES, C)
+
+
+def test_bipartite_and_sorted_edges() -> None:
+    torch.manual_seed(0)
+    both = WithFOG(pyg.SAGEConv(C, 6), FOG(C, 3, 2, 5)).eval()
+    x = (torch.randn(NODES, C), torch.randn(4, C))
+    edge_index = torch.stack([torch.randint(0, NODES, (EDGES,)), torch.randint(0, 4, (EDGES,))])
+    out = both(x, edge_index)
+    assert out.shape == (4, 11)
+    edges = EdgeIndex(edge_index, sparse_size=(NODES, 4)).sort_by("col")[0]
+    torch.testing.assert_close(both(x, edges), out)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ValueError, match="WithFOG: fog must be a FOG module, got Linear"):
+        WithFOG(pyg.GCNConv(C, 6), Linear(C, 6))
+    with pytest.raises(ValueError, match="conv must take an argument 'edge_index', but Linear"):
+        WithFOG(_NoEdges(), FOG(C, 3, 2, 5))
+    with pytest.raises(ValueError, match="WithFOG: edge_index must be given"):
+        WithFOG(pyg.GCNConv(C, 6), FOG(C, 3, 2, 5))(torch.randn(NODES, C))
+
+
+class _NoEdges(Linear):
+    def __init__(self) -> None:
+        super().__init__(C, 6)
+
+    def forward(self, x):
+        return super().forward(x)
+
+
+_NoEdges.__name__ = "Linear"
