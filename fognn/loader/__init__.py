@@ -1,0 +1,5 @@
+"""The packed loader: batches cut from a dataset's flat tensors."""
+
+from fognn.loader.packed import PackedLoader
+
+__all__ = ["PackedLoader"]

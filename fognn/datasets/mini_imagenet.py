@@ -1,0 +1,183 @@
+r"""miniImageNet: 100 classes of ImageNet in small pictures."""
+
+import csv
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm  # type: ignore[import-untyped]
+
+from fognn.datasets.array_pickle import load_arrays
+from fognn.datasets.few_shot import ImageSet, check_split, image_module, kept_images
+from fognn.datasets.sources import Source, SourceError, cache_dir, data_dir, find
+
+__all__ = ["MiniImageNet"]
+
+_SIZE = 84
+
+
+class MiniImageNet(ImageSet):
+    r"""miniImageNet with the split of the `"Optimization as a model for few-shot learning"
+    <https://openreview.net/forum?id=rJY0-Kcll>`_ paper: 64 classes for training, 16 for
+    validation and 20 for testing, 600 images each, 84x84 in colour.
+
+    The images are ImageNet's and cannot be downloaded from here. Two forms of them are read from
+    the data folder, the first that is there:
+
+    * the common cached pickle, :obj:`miniimagenet/mini-imagenet-cache-{split}.pkl`, with an
+      unpickler that admits arrays only;
+    * the files that the split's table names, in one folder, :obj:`miniimagenet/images`. The table
+      is :obj:`miniimagenet_splits/{split}.csv.gz`, or :obj:`.csv`, with the columns
+      :obj:`filename,label`. Pictures are made 84x84 by Lanczos' filter, once, and kept.
+
+    Classes are numbered in the order of their names.
+
+    Args:
+        root (str or Path, optional): Where the small images are kept. If :obj:`None`, the folder
+            :obj:`miniimagenet` in the cache.
+        split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+        images (str or Path, optional): The folder of images, wherever it is. The pickle is then
+            not looked for.
+        data (str or Path, optional): Folder with real files, else :obj:`$FOGNN_DATA`.
+        transform (callable, optional): Applied to each image when it is read.
+    """
+
+    def __init__(
+        self,
+        root: str | Path | None = None,
+        split: str = "train",
+        images: str | Path | None = None,
+        data: str | Path | None = None,
+        transform: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        check_split("MiniImageNet", split, ("train", "val", "test"))
+        cached = Source(f"miniimagenet/mini-imagenet-cache-{split}.pkl")
+        pickled = find(cached, data) if images is None else None
+        if pickled is not None:
+            super().__init__(*_from_pickle(pickled), transform)
+            return
+        folder = _image_folder(images, data, cached)
+        table = _read_table(split, data)
+        paths = [folder / name for name, _ in table]
+        kept = cache_dir() / "miniimagenet" if root is None else Path(root)
+        path = kept / "processed" / f"{split}_{_SIZE}_v1_{_digest(paths)}.pt"
+        content = kept_images(path, lambda: {"images": _shrink(paths)})
+        classes = sorted({label for _, label in table})
+        number = {name: i for i, name in enumerate(classes)}
+        labels = torch.tensor([number[label] for _, label in table])
+        super().__init__(content["images"], labels, classes, transform)
+
+
+def _image_folder(images: str | Path | None, data: str | Path | None, cached: Source) -> Path:
+    if images is not None:
+        if not Path(images).is_dir():
+            raise SourceError(f"images must name an existing folder, got {str(images)!r}")
+        return Path(images)
+    for base in (data_dir(data), cache_dir()):
+        if base is not None and (base / "miniimagenet" / "images").is_dir():
+            return base / "miniimagenet" / "images"
+    raise SourceError(
+        f"miniImageNet is neither in the data folder nor in the cache, and ImageNet's licence "
+        f"forbids its download: put {cached.path} or the folder miniimagenet/images there, or "
+        f"name the folder of images with images="
+    )
+
+
+def _read_table(split: str, data: str | Path | None) -> list[tuple[str, str]]:
+    sources = [Source(f"miniimagenet_splits/{split}.csv{end}") for end in (".gz", "")]
+    path = next((path for source in sources if (path := find(source, data))), None)
+    if path is None:
+        raise SourceError(
+            f"{sources[1].path} is neither in the data folder nor in the cache: get {split}.csv "
+            "from data/miniImagenet in github.com/twitter-research/meta-learning-lstm"
+        )
+    try:
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("ascii")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise SourceError(f"{path} is not a whole table ({error}): get it again") from error
+    rows = list(csv.reader(io.StringIO(text)))
+    if not rows or rows[0] != ["filename", "label"]:
+        raise SourceError(f"{path}, line 1 must be 'filename,label': get it again")
+    for line, row in enumerate(rows[1:], 2):
+        # A name that is a path could lead out of the folder of images.
+        if len(row) != 2 or not row[1] or row[0] in {"", ".", ".."} or set(row[0]) & set("/\\"):
+            raise SourceError(f"{path}, line {line} must be a file name and a label, got {row}")
+    if len(rows) == 1:
+        raise SourceError(f"{path} names no images: get it again")
+    return [(name, label) for name, label in rows[1:]]
+
+
+def _digest(paths: list[Path]) -> str:
+    r"""Of names, sizes and times, so that exchanged images are read anew."""
+    digest, missing = hashlib.sha256(), []
+    for path in paths:
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            missing.append(path)
+            continue
+        digest.update(f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    if missing:
+        raise SourceError(
+            f"{missing[0]} is not there, nor are {len(missing) - 1:,} others of {len(paths):,} "
+            "images that the table names: complete the folder"
+        )
+    return digest.hexdigest()[:12]
+
+
+def _shrink(paths: list[Path]) -> Tensor:
+    pillow = image_module("MiniImageNet")
+    out = torch.empty(len(paths), 3, _SIZE, _SIZE, dtype=torch.uint8)
+    for i, path in enumerate(tqdm(paths, desc="miniImageNet", disable=None)):
+        try:
+            with pillow.open(path) as image:
+                small = image.convert("RGB").resize((_SIZE, _SIZE), pillow.Resampling.LANCZOS)
+        except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
+            raise SourceError(f"{path} is not a whole image ({error}): get it again") from error
+        out[i] = torch.from_numpy(np.array(small)).permute(2, 0, 1)
+    return out
+
+
+def _from_pickle(path: Path) -> tuple[Tensor, Tensor, list[str]]:
+    content = load_arrays(path)
+    images = content.get("image_data") if isinstance(content, dict) else None
+    groups = content.get("class_dict") if isinstance(content, dict) else None
+    if not isinstance(images, np.ndarray) or not isinstance(groups, dict):
+        raise SourceError(
+            f"{path} is not a cached miniImageNet: it must hold image_data and class_dict"
+        )
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
+        raise SourceError(
+            f"{path} is not a cached miniImageNet: image_data must be uint8 of shape "
+            f"[images, {_SIZE}, {_SIZE}, 3], got {images.dtype} {list(images.shape)}"
+        )
+    labels = torch.full((len(images),), -1)
+    classes = sorted(map(str, groups))
+    for number, name in enumerate(classes):
+        labels[_members(path, name, groups[name], len(images))] = number
+    if bool((labels < 0).any()):
+        raise SourceError(
+            f"{path} is damaged: image {int((labels < 0).nonzero()[0])} belongs to no class"
+        )
+    return torch.from_numpy(images).permute(0, 3, 1, 2), labels, classes
+
+
+def _members(path: Path, name: str, group: Any, size: int) -> Tensor:
+    members = np.asarray(group, dtype=object)
+    if members.ndim != 1 or not all(isinstance(member, int) for member in members.tolist()):
+        raise SourceError(f"{path} is damaged: class_dict of {name} must be numbers of images")
+    out = torch.tensor(members.tolist(), dtype=torch.int64)
+    wrong = out[(out < 0) | (out >= size)]
+    if wrong.numel():
+        raise SourceError(
+            f"{path} is damaged: class_dict of {name} names image {int(wrong[0])}, there are {size}"
+        )
+    return out

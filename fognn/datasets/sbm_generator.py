@@ -1,0 +1,214 @@
+r"""Stochastic block model graphs whose every bit follows from a seed."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SPLIT_SIZES", "SBMGraphs", "generate_cluster", "generate_pattern"]
+
+SPLIT_SIZES = {
+    "PATTERN": {"train": 10_000, "val": 2_000, "test": 2_000},
+    "CLUSTER": {"train": 10_000, "val": 1_000, "test": 1_000},
+}
+NUM_PATTERNS = 100
+_SMALLEST, _LARGEST = 5, 34  # nodes of a block and of a pattern
+_STREAMS = {"patterns": 0, "train": 1, "val": 2, "test": 3}
+_BEFORE_DIAGONAL = np.tri(6 * _LARGEST, k=-1, dtype=bool)
+
+
+class SBMGraphs(NamedTuple):
+    r"""Many graphs in flat arrays.
+
+    Node and edge arrays hold one graph after the other; the node numbers in
+    :obj:`edge_index` are local to a graph. No graph has more than 204 nodes,
+    so one byte holds a node.
+    """
+
+    n: NDArray[np.int64]  # [G], nodes of a graph
+    e: NDArray[np.int64]  # [G], directed edges of a graph
+    x: NDArray[np.uint8]  # [N], tokens
+    edge_index: NDArray[np.uint8]  # [2, E], sources and targets, sorted by target, then source
+    y: NDArray[np.uint8]  # [N], labels
+
+
+class _Draws:
+    r"""The random numbers of one graph.
+
+    Philox4x64-10 is fixed by its publication (Salmon et al., 2011), and its
+    key and counter are set directly. What follows is integer arithmetic, so no
+    version of a library and no processor changes a number. Each graph has
+    :math:`2^{64}` blocks of its own: it does not depend on how many graphs are
+    made, or in which order.
+    """
+
+    def __init__(self, seed: int, stream: int, graph: int) -> None:
+        self._philox = np.random.Philox(
+            key=np.array([seed, stream], dtype=np.uint64),
+            counter=np.array([0, graph, 0, 0], dtype=np.uint64),
+        )
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        raw = self._philox.random_raw((count + 1) // 2)
+        # Low half first, also on a big-endian machine.
+        return raw.astype("<u8", copy=False).view("<u4")[:count]
+
+    def integers(self, bound: int | NDArray[np.int64], count: int) -> NDArray[np.int64]:
+        r"""Uniform in :obj:`[0, bound)`; off by less than :obj:`bound / 2**32`."""
+        scaled = self.words(count).astype(np.uint64) * np.asarray(bound, dtype=np.uint64)
+        return (scaled >> np.uint64(32)).astype(np.int64)
+
+    def sizes(self, count: int) -> NDArray[np.int64]:
+        return _SMALLEST + self.integers(_LARGEST - _SMALLEST + 1, count)
+
+    def order(self, count: int) -> NDArray[np.int64]:
+        return np.argsort(self._philox.random_raw(count), kind="stable")
+
+    def adjacency(self, threshold: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        r"""Symmetric, empty diagonal; an entry is drawn once for a pair of nodes."""
+        n = len(threshold)
+        below = self.words(n * n).reshape(n, n) < threshold
+        below &= _BEFORE_DIAGONAL[:n, :n]
+        return below | below.T
+
+
+def _threshold(probability: float) -> np.uint32:
+    return np.uint32(round(probability * 2**32))
+
+
+def _table(blocks: int, p: float, q: float) -> NDArray[np.uint32]:
+    table = np.full((blocks, blocks), _threshold(q), dtype=np.uint32)
+    np.fill_diagonal(table, _threshold(p))
+    return table
+
+
+def _pairs(table: NDArray[np.uint32], block: NDArray[np.int64]) -> NDArray[np.uint32]:
+    return table[block].take(block, axis=1)
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self._n: list[int] = []
+        self._e: list[int] = []
+        self._x: list[NDArray[np.uint8]] = []
+        self._y: list[NDArray[np.uint8]] = []
+        self._sources: list[NDArray[np.uint8]] = []
+        self._targets: list[NDArray[np.uint8]] = []
+
+    def add(
+        self,
+        x: NDArray[np.int64],
+        y: NDArray[np.int64] | NDArray[np.bool_],
+        adjacency: NDArray[np.bool_],
+    ) -> None:
+        target, source = adjacency.nonzero()
+        self._n.append(len(x))
+        self._e.append(len(target))
+        self._x.append(x.astype(np.uint8))
+        self._y.append(y.astype(np.uint8))
+        self._sources.append(source.astype(np.uint8))
+        self._targets.append(target.astype(np.uint8))
+
+    def graphs(self) -> SBMGraphs:
+        edge_index = np.empty((2, sum(self._e)), dtype=np.uint8)
+        np.concatenate(self._sources, out=edge_index[0])
+        np.concatenate(self._targets, out=edge_index[1])
+        return SBMGraphs(
+            n=np.array(self._n, dtype=np.int64),
+            e=np.array(self._e, dtype=np.int64),
+            x=np.concatenate(self._x),
+            edge_index=edge_index,
+            y=np.concatenate(self._y),
+        )
+
+
+def check_arguments(name: str, split: str, num_graphs: int | None, seed: int) -> int:
+    sizes = SPLIT_SIZES[name]
+    if split not in sizes:
+        raise ValueError(f"{name}: split must be one of {list(sizes)}, got {split!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise ValueError(f"{name}: seed must be an int in [0, 2**64), got {seed!r}")
+    if num_graphs is None:
+        return sizes[split]
+    if isinstance(num_graphs, bool) or not isinstance(num_graphs, int) or num_graphs < 1:
+        raise ValueError(f"{name}: num_graphs must be a positive int or None, got {num_graphs!r}")
+    return num_graphs
+
+
+def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -> SBMGraphs:
+    r"""Generates graphs of PATTERN.
+
+    Five blocks of 5 to 34 nodes are joined with :math:`p = 0.5` inside a block
+    and :math:`q = 0.35` between blocks, and their nodes carry tokens from
+    :math:`\{0, 1, 2\}`. One of 100 patterns, each with 5 to 34 nodes, inner
+    probability 0.5 and tokens of its own, is joined to them with probability
+    0.5. All nodes are shuffled; the label says which belong to the pattern.
+
+    The patterns are the same in all splits. Graph :math:`i` holds pattern
+    :math:`i \bmod 100`, so a small :obj:`num_graphs` still sees all of them.
+
+    Args:
+        split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+        num_graphs (int, optional): How many graphs; the first of the split.
+            If :obj:`None`, 10,000 for training and 2,000 for the others.
+        seed (int, optional): The seed.
+    """
+    num_graphs = check_arguments("PATTERN", split, num_graphs, seed)
+    half = _threshold(0.5)
+    table = np.full((6, 6), half, dtype=np.uint32)
+    table[:5, :5] = _table(5, 0.5, 0.35)
+
+    patterns = []
+    for index in range(min(NUM_PATTERNS, num_graphs)):
+        draws = _Draws(seed, _STREAMS["patterns"], index)
+        size = int(draws.sizes(1)[0])
+        tokens = draws.integers(3, size)
+        patterns.append((tokens, draws.adjacency(np.full((size, size), half))))
+
+    collector = _Collector()
+    for index in range(num_graphs):
+        tokens, pattern = patterns[index % NUM_PATTERNS]
+        draws = _Draws(seed, _STREAMS[split], index)
+        sizes = draws.sizes(5)
+        base = int(sizes.sum())
+        block = np.repeat(np.arange(6), [*sizes, len(tokens)])
+        x = np.concatenate([draws.integers(3, base), tokens])
+        # Shuffled first and joined then: the same law as the other way round, one copy less.
+        order = draws.order(len(x))
+        block, x = block[order], x[order]
+        adjacency = draws.adjacency(_pairs(table, block))
+        place = np.argsort(order)[base:]
+        adjacency[np.ix_(place, place)] = pattern
+        collector.add(x, block == 5, adjacency)
+    return collector.graphs()
+
+
+def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -> SBMGraphs:
+    r"""Generates graphs of CLUSTER.
+
+    Six blocks of 5 to 34 nodes are joined with :math:`p = 0.55` inside a block
+    and :math:`q = 0.25` between blocks. Nodes are shuffled and carry token 0,
+    but one node of block :math:`b` carries :math:`b + 1`. The label is the
+    block.
+
+    Args:
+        split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+        num_graphs (int, optional): How many graphs; the first of the split.
+            If :obj:`None`, 10,000 for training and 1,000 for the others.
+        seed (int, optional): The seed.
+    """
+    num_graphs = check_arguments("CLUSTER", split, num_graphs, seed)
+    table = _table(6, 0.55, 0.25)
+
+    collector = _Collector()
+    for index in range(num_graphs):
+        # PATTERN has streams 0 to 3.
+        draws = _Draws(seed, 4 + _STREAMS[split], index)
+        sizes = draws.sizes(6)
+        block = np.repeat(np.arange(6), sizes)
+        x = np.zeros(len(block), dtype=np.int64)
+        x[sizes.cumsum() - sizes + draws.integers(sizes, 6)] = np.arange(1, 7)
+        order = draws.order(len(x))
+        block, x = block[order], x[order]
+        collector.add(x, block, draws.adjacency(_pairs(table, block)))
+    return collector.graphs()

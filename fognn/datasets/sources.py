@@ -1,0 +1,272 @@
+r"""Where a file comes from: a folder of the user, the cache, or its official address."""
+
+import hashlib
+import http.client
+import os
+import re
+import urllib.error
+import urllib.request
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from filelock import FileLock
+from tqdm import tqdm  # type: ignore[import-untyped]
+
+from fognn.datasets.files import SourceError, disk_error, write_whole
+
+__all__ = ["Source", "SourceError", "cache_dir", "data_dir", "fetch", "find", "sha256_of"]
+
+_CHUNK = 2**20
+_TIMEOUT = 30.0  # seconds without a byte
+
+
+@dataclass(frozen=True)
+class Source:
+    r"""Where one file comes from.
+
+    Args:
+        path (str): Relative path with forward slashes, the same inside a data
+            folder and inside the cache, *e.g.*, :obj:`"zinc/zinc12k.npz"`.
+        url (str, optional): The official address (http or https).
+        sha256 (str, optional): SHA-256 of the whole file, in lower case
+            hexadecimal. An address without it is never downloaded.
+        hint (str, optional): What a user can do to get the file by hand.
+    """
+
+    path: str
+    url: str | None = None
+    sha256: str | None = None
+    hint: str = ""
+
+    def __post_init__(self) -> None:
+        parts = PurePosixPath(self.path)
+        if not parts.name or parts.is_absolute() or ".." in parts.parts or "\\" in self.path:
+            raise ValueError(f"Source: path must be relative and without '..', got {self.path!r}")
+        if self.url is not None and not self.url.startswith(("https://", "http://")):
+            raise ValueError(f"Source: url must begin with https:// or http://, got {self.url!r}")
+        if self.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", self.sha256):
+            raise ValueError(
+                f"Source: sha256 must be 64 lower case hexadecimal digits, got {self.sha256!r}"
+            )
+
+
+def data_dir(data: str | Path | None = None) -> Path | None:
+    r"""The user's data folder: the argument, else :obj:`$FOGNN_DATA`, else :obj:`None`."""
+    name = "data"
+    if data is None:
+        name, data = "FOGNN_DATA", os.environ.get("FOGNN_DATA") or None
+    if data is None:
+        return None
+    folder = Path(data).expanduser()
+    if not folder.is_dir():
+        raise SourceError(f"{name} must name an existing folder, got {str(data)!r}")
+    return folder
+
+
+def cache_dir() -> Path:
+    r"""The cache: :obj:`$FOGNN_CACHE`, else :obj:`fognn` in the user's cache folder."""
+    own = os.environ.get("FOGNN_CACHE")
+    if own:
+        return Path(own).expanduser()
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG rule: a relative path in the variable does not count.
+    base = Path(shared) if os.path.isabs(shared) else Path("~/.cache").expanduser()
+    return base / "fognn"
+
+
+def sha256_of(path: Path) -> str:
+    r"""The SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def find(source: Source, data: str | Path | None = None) -> Path | None:
+    r"""Looks for a file in the user's folder, then in the cache; downloads nothing.
+
+    A file in the user's folder counts as it is. A file in the cache counts only
+    if it is the right one. Downloads get their name there after their checksum
+    was right; beside each lies a stamp (:obj:`NAME.sha256`: checksum, size,
+    time of change). While size and time agree with the stamp the file is
+    trusted without reading it; otherwise it is read and its checksum decides.
+    So a truncated, half-copied or edited file is never used. Damage that keeps
+    both size and time (a failing disk) is not seen. A source without a
+    checksum has nothing to compare with: its file in the cache counts as it is.
+
+    Args:
+        source (Source): What to look for.
+        data (str or Path, optional): The user's folder, see :meth:`data_dir`.
+    """
+    folder = data_dir(data)
+    if folder is not None and (folder / source.path).is_file():
+        return folder / source.path
+    return _find_cached(source)
+
+
+def fetch(source: Source, data: str | Path | None = None) -> Path:
+    r"""Gets a file from the user's folder, else the cache, else its official address.
+
+    A file of the user whose checksum differs is used all the same, with a
+    warning. A download goes on where an earlier one stopped, shows its progress
+    in a terminal, and enters the cache only when its checksum is right. Two
+    processes that ask at once download once. Whatever goes wrong is a
+    :class:`SourceError` of one sentence.
+
+    Args:
+        source (Source): What to get.
+        data (str or Path, optional): The user's folder, see :meth:`data_dir`.
+    """
+    path = find(source, data)
+    target = cache_dir() / source.path
+    if path is not None:
+        if path != target and source.sha256 is not None and sha256_of(path) != source.sha256:
+            warnings.warn(
+                f"{path} is used as it is, but it is not the official file: its SHA-256 is "
+                f"{sha256_of(path)}, the official one is {source.sha256}",
+                stacklevel=2,
+            )
+        return path
+    if source.url is None or source.sha256 is None:
+        raise _missing(source, data_dir(data), target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{target}.lock"):
+            # Who held the lock before us may have done the work.
+            if _find_cached(source) is None:
+                _download(source.url, source.sha256, target)
+                _stamp(target, source.sha256)
+    except OSError as error:
+        raise disk_error(target, error) from error
+    return target
+
+
+def _missing(source: Source, folder: Path | None, target: Path) -> SourceError:
+    where = f"in {folder} and in the cache" if folder else "in the cache (no FOGNN_DATA is set)"
+    todo = source.hint or (f"get it from {source.url}" if source.url else "get it by hand")
+    if target.is_file():
+        return SourceError(
+            f"{target} is damaged: its SHA-256 is {sha256_of(target)}, it must be "
+            f"{source.sha256}; remove it, then: {todo}"
+        )
+    return SourceError(
+        f"{source.path} is not {where}, and it cannot be downloaded: {todo}, and put it at {target}"
+    )
+
+
+def _stamp_of(path: Path, sha256: str) -> str:
+    status = path.stat()
+    return f"{sha256} {status.st_size} {status.st_mtime_ns}\n"
+
+
+def _stamp(path: Path, sha256: str) -> None:
+    with write_whole(path.with_name(f"{path.name}.sha256")) as temporary:
+        temporary.write_text(_stamp_of(path, sha256))
+
+
+def _find_cached(source: Source) -> Path | None:
+    path = cache_dir() / source.path
+    if not path.is_file():
+        return None
+    if source.sha256 is None:
+        return path
+    stamp = path.with_name(f"{path.name}.sha256")
+    if stamp.is_file() and stamp.read_bytes() == _stamp_of(path, source.sha256).encode():
+        return path
+    if sha256_of(path) != source.sha256:
+        return None
+    # A cache that cannot be written is still a good cache: it is only read again next time.
+    with suppress(OSError, SourceError):
+        _stamp(path, source.sha256)
+    return path
+
+
+def _download(url: str, sha256: str, target: Path) -> None:
+    # The name carries the checksum: a part of another version is never continued.
+    part = target.with_name(f"{target.name}.{sha256[:12]}.part")
+    resumed = part.is_file()
+    _receive(url, part, target)
+    if resumed and sha256_of(part) != sha256:
+        # The old part may be the culprit, so one fresh try before the address is blamed.
+        part.unlink()
+        _receive(url, part, target)
+    got = sha256_of(part)
+    if got != sha256:
+        part.unlink()
+        raise SourceError(
+            f"{url} gave a wrong file and it was removed: its SHA-256 is {got}, it must be "
+            f"{sha256}; try again later, or get the file by hand and put it at {target}"
+        )
+    os.replace(part, target)
+
+
+def _receive(url: str, part: Path, target: Path) -> None:
+    r"""Downloads to :obj:`part`, after what is there already."""
+    have = part.stat().st_size if part.is_file() else 0
+    headers = {"User-Agent": "fognn", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    by_hand = f"or get {url} by hand and put it at {target}"
+    try:
+        response = urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers), timeout=_TIMEOUT
+        )
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == 416 and have:
+            return  # nothing is left to send: the checksum says whether the part is the file
+        raise SourceError(
+            f"{url} answered {error.code} {error.reason}: try again later, {by_hand}"
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise SourceError(
+            f"{url} could not be reached ({reason}): check the network, {by_hand}"
+        ) from error
+    with response:
+        # A server that ignores or misreads Range sends another piece: begin again.
+        goes_on = response.status == 206 and str(response.headers["Content-Range"]).startswith(
+            f"bytes {have}-"
+        )
+        if have and response.status == 206 and not goes_on:
+            part.unlink()
+            _receive(url, part, target)
+            return
+        have = have if goes_on else 0
+        length = response.headers["Content-Length"]
+        total = have + int(length) if length and length.isdigit() else None
+        bar = tqdm(
+            desc=target.name,
+            initial=have,
+            total=total,
+            unit="B",
+            unit_scale=True,
+            disable=None,  # silent unless the output is a terminal
+        )
+        try:
+            with bar, open(part, "ab" if have else "wb") as file:
+                for chunk in _chunks(url, response):
+                    file.write(chunk)
+                    bar.update(len(chunk))
+                    have += len(chunk)
+        except OSError:
+            part.unlink(missing_ok=True)  # a full disk must not stay full because of us
+            raise
+    if total is not None and have < total:
+        raise SourceError(
+            f"{url} stopped after {have:,} of {total:,} bytes: call again, it goes on from there"
+        )
+
+
+def _chunks(url: str, response: http.client.HTTPResponse) -> Iterator[bytes]:
+    while True:
+        try:
+            chunk = response.read(_CHUNK)
+        except (OSError, http.client.HTTPException) as error:
+            raise SourceError(
+                f"{url} stopped in the middle ({error}): call again, it goes on from there"
+            ) from error
+        if not chunk:
+            return
+        yield chunk

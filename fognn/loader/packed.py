@@ -1,0 +1,113 @@
+"""The loader that trainers iterate."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from torch import Tensor
+
+from fognn.loader.columns import read_columns
+from fognn.loader.order import epoch_order, samples_per_rank
+from fognn.loader.pack import Pack
+
+
+class PackedLoader:
+    r"""Gives the batches of an epoch, cut from flat tensors without a loop over graphs.
+
+    The dataset is packed once, at construction: edges sorted by target and then by source within
+    each graph (edge attributes with them), and their order by source found. A batch is a
+    :class:`torch_geometric.data.Batch` whose :obj:`edge_index` is a
+    :class:`torch_geometric.EdgeIndex`, sorted by column, with its size, its CSC and CSR forms and
+    :obj:`is_undirected` filled in, so that no layer ever sorts.
+
+    Attributes with a value for each node, edge or graph, and any other that :pyg:`PyG` would
+    concatenate, come along. Where every graph has as many edges as nodes, an attribute belongs to
+    the edges if its name has "edge" in it, as in :pyg:`PyG`.
+
+    Args:
+        dataset (InMemoryDataset or sequence of Data): The graphs. A :obj:`transform` is run once
+            for each graph, at construction, and a warning says so.
+        batch_size (int): How many graphs are in a batch.
+        shuffle (bool): Whether the order differs between epochs. It is a fixed function of
+            :obj:`seed` and the epoch that :meth:`set_epoch` named, so a resumed run sees the same.
+        seed (int): Seed of the order.
+        drop_last (bool): Leave out the last batch if it is smaller, and with several ranks the
+            graphs that do not divide evenly.
+        rank (int): Number of this process.
+        world_size (int): Number of processes that share an epoch, as with
+            :class:`torch.utils.data.DistributedSampler`.
+        prefetch (bool): Cut the next batch in a thread while this one is used.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        shuffle: bool = False,
+        seed: int = 0,
+        drop_last: bool = False,
+        rank: int = 0,
+        world_size: int = 1,
+        prefetch: bool = False,
+    ) -> None:
+        _check_int("batch_size", batch_size, 1)
+        _check_int("seed", seed, 0)
+        _check_int("world_size", world_size, 1)
+        _check_int("rank", rank, 0, world_size)
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.drop_last = drop_last
+        self.rank = rank
+        self.world_size = world_size
+        self.prefetch = prefetch
+        self.epoch = 0
+        self.pack = Pack(read_columns(dataset))
+        if len(self) == 0:
+            raise ValueError(
+                f"PackedLoader: drop_last leaves no batch: {len(self.pack)} graphs for "
+                f"{world_size} ranks must give each at least batch_size={batch_size}"
+            )
+
+    def set_epoch(self, epoch: int) -> None:
+        r"""Names the epoch whose order the next iteration takes."""
+        _check_int("epoch", epoch, 0)
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        samples = samples_per_rank(len(self.pack), self.world_size, self.drop_last)
+        return samples // self.batch_size if self.drop_last else -(-samples // self.batch_size)
+
+    def __iter__(self) -> Iterator[Any]:
+        order = epoch_order(
+            len(self.pack),
+            self.shuffle,
+            self.seed,
+            self.epoch,
+            self.rank,
+            self.world_size,
+            self.drop_last,
+        )
+        parts = order.split(self.batch_size)[: len(self)]
+        return self._ahead(parts) if self.prefetch else map(self.pack.cut, parts)
+
+    def _ahead(self, parts: tuple[Tensor, ...]) -> Iterator[Any]:
+        # Leaving the loop early closes this generator, and the pool with it waits for its thread.
+        with ThreadPoolExecutor(1, thread_name_prefix="fognn-prefetch") as pool:
+            coming = pool.submit(self.pack.cut, parts[0])
+            for part in parts[1:]:
+                ready, coming = coming, pool.submit(self.pack.cut, part)
+                yield ready.result()
+            yield coming.result()
+
+    def __repr__(self) -> str:
+        return (
+            f"PackedLoader({len(self.pack)} graphs, batch_size={self.batch_size}, "
+            f"shuffle={self.shuffle}, rank={self.rank}/{self.world_size})"
+        )
+
+
+def _check_int(name: str, value: int, low: int, high: int = 1 << 64) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value < high:
+        end = "" if high == 1 << 64 else f" and less than {high}"
+        raise ValueError(f"PackedLoader: {name} must be an int of at least {low}{end}, got {value}")

@@ -1,0 +1,213 @@
+import csv
+import itertools
+import sys
+
+import networkx
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fognn.datasets.molecules import (
+    ATOMS,
+    _longest_ring,
+    penalised_logp,
+    read_smiles_csv,
+    smiles_to_graph,
+)
+
+Chem = pytest.importorskip("rdkit.Chem")
+
+# As the issue and the public benchmark list them.
+OFFICIAL = (
+    "C, O, N, F, C H1, S, Cl, O -, N H1 +, Br, N H3 +, N H2 +, N +, N -, S -, I, P, O H1 +, "
+    "N H1 -, O +, S +, P H1, P H2, C H2 -, P +, S H1 +, C H1 -, P H1 +"
+)
+
+
+def csv_rows(real_data, split):
+    with open(real_data / "zinc" / f"zinc12k_{split}.csv", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def test_tokens_are_the_official_ones():
+    assert ", ".join(ATOMS) == OFFICIAL
+    assert len(set(ATOMS)) == 28
+
+
+@pytest.mark.parametrize("token", range(28))
+def test_each_token(token):
+    symbol, *rest = ATOMS[token].split()
+    smiles = f"[{symbol}{''.join(rest)}]" if rest else symbol
+    assert smiles_to_graph(smiles).x.tolist() == [token]
+
+
+def test_pyridine_and_pyrrole():
+    graph = smiles_to_graph("c1ccncc1C#N")
+    assert graph.x.tolist() == [0, 0, 0, 2, 0, 0, 0, 2]
+    assert graph.edge_attr.dtype == torch.int64
+    # A ring of six with alternating bonds, one single bond, one triple bond.
+    assert sorted(graph.edge_attr.tolist()) == [1] * 8 + [2] * 6 + [3] * 2
+    assert graph.edge_index.tolist() == [
+        [1, 5, 0, 2, 1, 3, 2, 4, 3, 5, 0, 4, 6, 5, 7, 6],
+        [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 6, 6, 7],
+    ]
+    assert graph.smiles == "c1ccncc1C#N"
+    # The hydrogen of an aromatic nitrogen is not explicit once the ring is kekulised.
+    assert smiles_to_graph("c1cc[nH]c1").x.tolist() == [0, 0, 0, 2, 0]
+
+
+def test_one_atom():
+    graph = smiles_to_graph("C")
+    assert graph.edge_index.shape == (2, 0)
+    assert graph.edge_index.dtype == torch.int64
+    assert graph.validate()
+
+
+@pytest.mark.parametrize(
+    ("smiles", "message"),
+    [
+        ("C[Se]C", r"atom 1 \(counted from 0\) of 'C\[Se\]C' is 'Se', .*; known are C, O, N, F,"),
+        ("CC[13CH4]", "valid SMILES .*valence"),
+        ("[Na+].C", r"atom 0 .* is 'Na \+'"),
+        ("C[O+2]C", r"atom 1 .* is 'O \+2'"),
+        ("C$C", r"bond of atoms 0 and 1 .* is QUADRUPLE.*; known are SINGLE, DOUBLE and TRIPLE"),
+        ("C1CC", "smiles must be a valid SMILES string, got 'C1CC': it cannot be parsed"),
+        ("CC(C)(C)(C)C", "valence for atom # 1 C, 5, is greater than permitted"),
+        ("c1cccc1", "kekulize"),
+        ("", "smiles must be a non-empty string, got ''"),
+        (" ", "smiles must be a non-empty string, got ' '"),
+        (None, "smiles must be a non-empty string, got None"),
+    ],
+)
+def test_bad_smiles(smiles, message, capfd):
+    with pytest.raises(ValueError, match=message):
+        smiles_to_graph(smiles)
+    assert capfd.readouterr() == ("", "")  # the error says it, RDKit need not
+
+
+@settings(deadline=None)
+@given(smiles=st.text("CNOScno()[]=#123+-@H%./\\ ", max_size=12) | st.text(max_size=5))
+def test_any_text_gives_a_graph_or_a_value_error(smiles):
+    try:
+        graph = smiles_to_graph(smiles)
+    except ValueError:
+        return
+    molecule = Chem.MolFromSmiles(smiles)
+    assert graph.num_nodes == molecule.GetNumAtoms()
+    assert graph.num_edges == 2 * molecule.GetNumBonds()
+    assert graph.is_undirected()
+    assert graph.x.max() < 28
+
+
+def test_penalised_logp_is_the_published_label(real_data):
+    for row in itertools.islice(csv_rows(real_data, "test"), 300):
+        assert penalised_logp(row["smiles"]) == pytest.approx(float(row["y"]), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_penalised_logp_of_all_molecules(real_data):
+    for split in ("train", "val", "test"):
+        for row in csv_rows(real_data, split):
+            assert penalised_logp(row["smiles"]) == pytest.approx(float(row["y"]), abs=1e-6), row
+
+
+def test_longest_ring_is_that_of_networkx_and_of_the_label(real_data):
+    large = [row for row in csv_rows(real_data, "train") if float(row["cycle"]) < 0]
+    assert len(large) > 50
+    for row in [*large, *itertools.islice(csv_rows(real_data, "val"), 100)]:
+        molecule = Chem.MolFromSmiles(row["smiles"])
+        graph = networkx.Graph(Chem.GetAdjacencyMatrix(molecule))
+        rings = networkx.cycle_basis(graph, root=0)
+        longest = _longest_ring(molecule)
+        assert longest == max(map(len, rings), default=0)
+        assert -max(0, longest - 6) == float(row["cycle"])
+
+
+def test_longest_ring_of_several_pieces():
+    assert _longest_ring(Chem.MolFromSmiles("CCO.C1CCCCCCC1.C1CC1")) == 8
+    assert _longest_ring(Chem.MolFromSmiles("CCO")) == 0
+
+
+GOOD = "name,smiles,value\na,CCO,1.5\nb,c1ccccc1,-2\n"
+
+
+def write(tmp_path, text, encoding="utf-8"):
+    path = tmp_path / "molecules.csv"
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_read_smiles_csv(tmp_path):
+    path = write(tmp_path, GOOD, "utf-8-sig")  # as spreadsheets write it
+    graphs, bad = read_smiles_csv(path, target_column="value")
+    assert [graph.smiles for graph in graphs] == ["CCO", "c1ccccc1"]
+    assert [graph.y.tolist() for graph in graphs] == [[1.5], [-2.0]]
+    assert graphs[0].y.dtype == torch.float32
+    assert bad == []
+    graphs, _ = read_smiles_csv(path)
+    assert "y" not in graphs[0]
+
+
+BROKEN = (
+    'smiles,y,note\nCCO,1,\nC1CC,2,\nCC,3,"two\nlines"\n[Se],4,\nCCC,none,\nCCCC,inf,\nO,5,\n\n'
+)
+
+
+def test_broken_line_is_named(tmp_path):
+    path = write(tmp_path, BROKEN)
+    with pytest.raises(ValueError, match=r"molecules.csv, line 3: .*'C1CC'"):
+        read_smiles_csv(path, target_column="y")
+
+
+def test_skip_bad_keeps_the_rest_and_says_how_many(tmp_path):
+    path = write(tmp_path, BROKEN)
+    with pytest.warns(UserWarning, match=r"4 of 7 lines were skipped, the first is line 3: .*C1CC"):
+        graphs, bad = read_smiles_csv(path, target_column="y", skip_bad=True)
+    assert [graph.smiles for graph in graphs] == ["CCO", "CC", "O"]
+    # Line 4 has a field of two lines, so the next row is line 6.
+    assert [(line.line, line.smiles) for line in bad] == [
+        *((3, "C1CC"), (6, "[Se]")),
+        *((7, "CCC"), (8, "CCCC")),
+    ]
+    assert "'Se'" in bad[1].reason
+    assert "column 'y' must be a finite number, got 'none'" in bad[2].reason
+
+
+def test_short_line_is_bad(tmp_path):
+    with pytest.raises(ValueError, match="line 2: column 'y' must be a finite number, got None"):
+        read_smiles_csv(write(tmp_path, "smiles,y\nCC\n"), target_column="y")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "message"),
+    [
+        (
+            GOOD,
+            "utf-8",
+            r"smiles_column must be one of \['name', 'smiles', 'value'\], got 'SMILES'",
+        ),
+        ("", "utf-8", r"smiles_column must be one of \[\], got 'SMILES'"),
+        ("SMILES\nCÖ\n", "latin-1", "must be a csv file in UTF-8"),
+        ('SMILES\n"CC\n', "utf-8", "must be a csv file in UTF-8: unexpected end"),
+    ],
+)
+def test_bad_csv(tmp_path, text, encoding, message):
+    with pytest.raises(ValueError, match=message):
+        read_smiles_csv(write(tmp_path, text, encoding), smiles_column="SMILES")
+
+
+def test_target_column_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"target_column must be one of .*, got 'logp'"):
+        read_smiles_csv(write(tmp_path, GOOD), target_column="logp")
+
+
+def test_missing_csv(tmp_path):
+    with pytest.raises(ValueError, match=r"path must name a file, got '.*none.csv'"):
+        read_smiles_csv(tmp_path / "none.csv")
+
+
+def test_without_rdkit_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with pytest.raises(ImportError, match=r"pip install \"fognn\[chem\]\""):
+        smiles_to_graph("C")
