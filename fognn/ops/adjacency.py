@@ -64,9 +64,12 @@ def rows_of(ptr: Tensor, num_edges: int) -> Tensor:
 
 def compress(key: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Sorts ``key`` stably; gives the pointers of each of ``size`` rows, and the permutation."""
-    # A radix sort of 32-bit keys takes half the time of 64-bit ones.
-    narrow = key.to(torch.int32) if size <= torch.iinfo(torch.int32).max else key
-    ordered, perm = torch.sort(narrow, stable=True)
+    # A radix sort of 32-bit keys takes half the time of 64-bit ones. (While torch.compile or
+    # torch.export traces, the question would bind the number of nodes.)
+    if not torch.compiler.is_compiling() and size <= torch.iinfo(torch.int32).max:
+        ordered, perm = torch.sort(key.to(torch.int32), stable=True)
+    else:
+        ordered, perm = torch.sort(key, stable=True)
     bounds = torch.arange(size + 1, dtype=ordered.dtype, device=key.device)
     return torch.searchsorted(ordered, bounds).to(key.dtype), perm
 

@@ -1,0 +1,40 @@
+import pytest
+import torch
+
+from fognn.models.encoders import ConstantEncoder, FeatureEncoder, TokenEncoder
+
+
+def test_tokens() -> None:
+    encoder = TokenEncoder(5, 3)
+    token = torch.tensor([0, 4, 4])
+    out = encoder(token)
+    assert torch.equal(out, encoder.embedding.weight[token])
+    assert torch.equal(encoder(token.unsqueeze(1)), out)  # PyG's layout
+    assert torch.equal(encoder(token.int()), out)
+    assert encoder(torch.empty(0, dtype=torch.long)).shape == (0, 3)
+    for bad in (5, -1):
+        with pytest.raises(ValueError, match=rf"x must hold tokens in 0\.\.4, got {bad}"):
+            encoder(torch.tensor([0, bad]))
+    with pytest.raises(
+        ValueError, match=r"x must hold one integer token a row, got torch\.float32"
+    ):
+        encoder(torch.ones(3))
+    with pytest.raises(ValueError, match=r"edge_attr must hold .* of shape \[3, 2\]"):
+        TokenEncoder(5, 3, "edge_attr")(torch.ones(3, 2).long())
+
+
+def test_features() -> None:
+    encoder = FeatureEncoder(1, 3)
+    feature = torch.randn(4)
+    torch.testing.assert_close(encoder(feature), encoder.lin(feature.unsqueeze(1)))
+    with pytest.raises(ValueError, match="x must have 1 channels, got 2"):
+        encoder(torch.randn(4, 2))
+    with pytest.raises(ValueError, match="edge_attr must be floating point"):
+        FeatureEncoder(1, 3, "edge_attr")(torch.ones(4, 1).long())
+
+
+def test_constant() -> None:
+    encoder = ConstantEncoder(3)
+    expected = (encoder.lin.weight.squeeze(1) + encoder.lin.bias).expand(5, 3)
+    torch.testing.assert_close(encoder(5), expected)
+    assert encoder(0).shape == (0, 3)

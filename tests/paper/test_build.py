@@ -1,0 +1,75 @@
+import pytest
+import torch
+
+from fognn.models import count_parameters
+from fognn.nn import GATConv, GatedGCNConv, GCNConv, SAGEConv
+from fognn.paper import Row, build, rows
+
+ROWS = rows()
+
+
+def name(row: Row) -> str:
+    return f"{row.table}-{row.dataset}-{row.model}-{row.channels[0]}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name)
+def test_the_number_of_parameters_is_the_printed_one(row: Row) -> None:
+    network = build(row)
+    counted = network.gnn if row.few_shot else network
+    assert count_parameters(counted) == row.params
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if not row.few_shot], ids=name)
+def test_the_settings_are_those_of_the_row(row: Row) -> None:
+    network = build(row)
+    blocks = list(network.blocks)
+    assert len(blocks) == row.layers
+    assert {block.channels for block in blocks} == {row.channels[0]}
+    assert {block.dropout for block in blocks} == {row.dropout}
+    fogs = [m for m in network.modules() if type(m).__name__ == "FOG"]
+    assert {(f.h1, f.h2, f.out_channels) for f in fogs} <= {(row.h1, row.h2, row.p)}
+    assert len(fogs) == (row.layers if row.h1 else 0)
+    heads = tuple(m.heads for m in network.modules() if isinstance(m, GATConv))
+    assert heads == (row.heads or ())
+    if row.fc1:
+        widths = [lin.out_channels for lin in network.head.mlp if hasattr(lin, "out_channels")]
+        assert widths[:2] == [row.fc1, row.fc2]
+    level = network.head.level
+    assert row.readout == (network.head.readout if level == "graph" else level)
+    assert all(m.norm == "mean" for m in network.modules() if isinstance(m, GCNConv))
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.few_shot], ids=name)
+def test_the_few_shot_widths_are_those_of_the_row(row: Row) -> None:
+    network = build(row)
+    assert tuple(m.in_channels for m in network.gnn.layers) == row.channels[:-1]
+    for layer in network.gnn.layers:
+        if layer.fog is not None:
+            assert (layer.fog.h1, layer.fog.h2) == (row.h1, row.h2)
+    assert (layer.fog is not None) == ("FOG" in row.model)
+
+
+def test_other_readings_of_the_paper() -> None:
+    def kinds(network, kind):
+        return [m for m in network.modules() if isinstance(m, kind)]
+
+    (gcn,) = rows(table=3, model="GCN+FOG")
+    assert {m.norm for m in kinds(build(gcn, norm="sym"), GCNConv)} == {"sym"}
+    (sage,) = rows(table=3, model="GraphSAGE")
+    assert {m.aggr for m in kinds(build(sage, aggr="mean"), SAGEConv)} == {"mean"}
+    benchmark = build(sage, benchmark=True)
+    assert count_parameters(benchmark) == sage.params
+    assert all(block.act is None for block in benchmark.blocks)
+    (gated,) = rows(table=3, model="GatedGCN-E")
+    assert {m.gate for m in kinds(build(gated, gate="after"), GatedGCNConv)} == {"after"}
+    with pytest.raises(ValueError, match=r"'gcn\+fog' has no setting 'aggr'; known: norm"):
+        build(gcn, aggr="mean")
+
+
+def test_two_builds_differ_but_for_the_seed() -> None:
+    torch.manual_seed(0)
+    first = build(ROWS[0])
+    torch.manual_seed(0)
+    second = build(ROWS[0])
+    for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(a, b)
