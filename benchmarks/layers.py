@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import Module, ReLU, Sequential
 from torch_geometric import EdgeIndex
 
-from fognn.nn import FOG, GATConv, GCNConv, GINConv, SAGEConv
+from fognn.nn import FOG, GATConv, GCNConv, GINConv, SAGEConv, WithFOG
 from fognn.paper import build, rows
 
 
@@ -114,6 +114,32 @@ def host_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, 
     return table
 
 
+def beside_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, Any]]:
+    """FOG beside PyG's own layers: half of the channels each, against the layer alone."""
+    makers = {
+        "GCNConv": lambda q: pyg.GCNConv(160, q),
+        "GATConv": lambda q: pyg.GATConv(160, q // 8, heads=8),
+        "SAGEConv(max)": lambda q: pyg.SAGEConv(160, q, aggr="max", project=True),
+    }
+    x = torch.randn(edges.num_rows, 160, requires_grad=True)
+    table = []
+    for name, make in makers.items():
+        actions = {
+            "alone": step(make(160), x, plain),
+            "beside": step(WithFOG(make(80), FOG(160, 12, 6, 80)), x, plain),
+        }
+        seconds = medians(actions, max(repeats // 3, 3))
+        table.append(
+            {
+                "what": f"WithFOG({name}(160, 80), FOG)'s time, times that of {name}(160, 160)",
+                "ratio": seconds["beside"] / seconds["alone"],
+                "goal": "",
+                "ms": seconds["beside"] * 1e3,
+            }
+        )
+    return table
+
+
 def network_table(edges: EdgeIndex, repeats: int) -> list[dict[str, Any]]:
     x = torch.randint(0, 3, (edges.num_rows,))
     y = torch.randint(0, 2, (edges.num_rows,))
@@ -180,6 +206,7 @@ def main() -> None:
     for title, table in (
         ("FOG against the literal equation", lambda: literal_table(edges, plain, args.repeats)),
         ("Hosts against PyG's layers", lambda: host_table(edges, plain, args.repeats)),
+        ("FOG beside PyG's layers", lambda: beside_table(edges, plain, args.repeats)),
         ("Networks of the paper (PATTERN)", lambda: network_table(edges, args.repeats)),
         ("Peak memory against edges", memory_table),
     ):

@@ -1,0 +1,45 @@
+# Everything starts here: `make demo` and `make test` need Python 3.11 and pip, nothing else.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS := dev,chem,tsp,vision,report
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format benchmark clean
+
+help:
+	@echo "make demo       build and train all the paper's networks for a few steps, print the table"
+	@echo "make test       ruff, mypy and the whole default test suite"
+	@echo "make benchmark  ratios of time and memory (about ten minutes)"
+	@echo "make format     let ruff format the code"
+	@echo "make clean      remove .venv and everything that was built"
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
+	@touch $@
+
+install: $(VENV)/installed
+
+demo: install
+	$(BIN)/python examples/all_networks.py
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check
+	$(BIN)/python -m pytest
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+benchmark: install
+	$(BIN)/python benchmarks/layers.py
+	$(BIN)/python benchmarks/loader.py
+
+clean:
+	rm -rf $(VENV) build dist demo *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
