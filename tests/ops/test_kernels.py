@@ -25,8 +25,9 @@ def test_the_fast_and_the_plain_path_agree(graph: Graph) -> None:
                 ]
                 sum(out.pow(3).sum() for out in outs).backward()
                 results.append([*outs, x.grad, w.grad])
+        close = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {}
         for fast, slow in zip(*results, strict=True):
-            torch.testing.assert_close(fast, slow)
+            torch.testing.assert_close(fast, slow, **close)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
