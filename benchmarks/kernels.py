@@ -87,10 +87,12 @@ def layouts(adj: Adjacency, repeats: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    args = parser(__doc__).parse_args()
+    options = parser(__doc__)
+    options.add_argument("--graphs", type=int, default=128, help="graphs in the batch")
+    args = options.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    plain = pattern_batch()
+    plain = pattern_batch(args.graphs)
     edges = sorted_edges(plain, int(plain.max()) + 1)
     (ptr, index), _ = edges.get_csc()
     print(f"{args.threads} threads, medians of {args.repeats} interleaved repeats")

@@ -6,6 +6,7 @@ Prints ratios from one run: medians of interleaved repeats, forwards and backwar
     python benchmarks/layers.py --repeats 21 --json results/layers.json
 """
 
+import copy
 from typing import Any
 
 import torch
@@ -41,8 +42,8 @@ class LiteralFOG(FOG):
     """The paper's equation as it stands: a Kronecker product for each edge, then a sum."""
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        h_v = self.shrink(x)
-        h_u = self.shrink_again(h_v)
+        h_v = self.norm_1(self.lin_1(x).relu())
+        h_u = self.norm_2(self.lin_2(h_v).relu())
         source, target = edge_index
         product = (h_v[target].unsqueeze(2) * h_u[source].unsqueeze(1)).flatten(1)
         total = product.new_zeros(x.size(0), product.size(1)).index_add_(0, target, product)
@@ -51,11 +52,13 @@ class LiteralFOG(FOG):
 
 def step(module: Module, x: Tensor, *args: Any) -> Action:
     """Forwards and backwards, to the parameters and to the features."""
+    with torch.no_grad():
+        grad = torch.randn_like(module(x, *args))
 
     def action() -> None:
         module.zero_grad()
         x.grad = None
-        module(x, *args).sum().backward()
+        module(x, *args).backward(grad)
 
     return action
 
@@ -64,8 +67,7 @@ def literal_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[st
     x = torch.randn(edges.num_rows, 144, requires_grad=True)
     fog, literal = FOG(144, 16, 8, 144), LiteralFOG(144, 16, 8, 144)
     literal.load_state_dict(fog.state_dict())
-    difference = (fog(x, edges) - literal(x, plain)).abs().max() / literal(x, plain).abs().max()
-    assert difference < 1e-5, difference
+    _check_equal(fog, literal, x, edges, plain)
     seconds = medians({"fog": step(fog, x, edges), "literal": step(literal, x, plain)}, repeats)
     return [
         {
@@ -75,6 +77,14 @@ def literal_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[st
             "ms": seconds["fog"] * 1e3,
         }
     ]
+
+
+def _check_equal(fog: FOG, literal: FOG, x: Tensor, edges: EdgeIndex, plain: Tensor) -> None:
+    """In float64: in float32 the literal sum is off by 3e-5, and ours by 1e-6."""
+    with torch.no_grad():
+        expected = copy.deepcopy(literal).double()(x.double(), plain)
+        difference = copy.deepcopy(fog).double()(x.double(), edges) - expected
+        assert difference.abs().max() / expected.abs().max() < 1e-12
 
 
 def host_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, Any]]:
@@ -170,32 +180,34 @@ def network_table(edges: EdgeIndex, repeats: int) -> list[dict[str, Any]]:
     return table
 
 
-def memory_table() -> list[dict[str, Any]]:
+def memory_table(nodes: int) -> list[dict[str, Any]]:
     """Peak memory at 10 times the edges between the same nodes, beyond the edge list itself."""
-    nodes, table = 10_000, []
+    table = []
     for name, kind in {"FOG": FOG, "literal FOG": LiteralFOG}.items():
         peaks = []
-        for count in (100_000, 1_000_000):
+        for count in (10 * nodes, 100 * nodes):
             edges = sorted_edges(torch.randint(0, nodes, (2, count)), nodes)
             x = torch.randn(nodes, 144, requires_grad=True)
             peaks.append(peak_memory(step(kind(144, 16, 8, 144), x, edges)))
         table.append(
             {
-                "what": f"{name}(144, 16, 8, 144), peak at 1,000,000 edges, times 100,000's",
+                "what": f"{name}(144, 16, 8, 144), peak memory at 10 times the edges",
                 "ratio": peaks[1] / peaks[0],
                 "goal": "<= 1.05" if name == "FOG" else "",
-                "MB at 100,000": peaks[0] / 1e6,
-                "MB at 1,000,000": peaks[1] / 1e6,
+                f"MB at {10 * nodes:,} edges": peaks[0] / 1e6,
+                f"MB at {100 * nodes:,} edges": peaks[1] / 1e6,
             }
         )
     return table
 
 
 def main() -> None:
-    args = parser(__doc__).parse_args()
+    options = parser(__doc__)
+    options.add_argument("--graphs", type=int, default=128, help="graphs in the batch")
+    args = options.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    plain = pattern_batch()
+    plain = pattern_batch(args.graphs)
     nodes = int(plain.max()) + 1
     edges = sorted_edges(plain, nodes)
     print(
@@ -208,7 +220,7 @@ def main() -> None:
         ("Hosts against PyG's layers", lambda: host_table(edges, plain, args.repeats)),
         ("FOG beside PyG's layers", lambda: beside_table(edges, plain, args.repeats)),
         ("Networks of the paper (PATTERN)", lambda: network_table(edges, args.repeats)),
-        ("Peak memory against edges", memory_table),
+        ("Peak memory against edges", lambda: memory_table(78 * args.graphs)),
     ):
         tables[title] = table()
         report(title, tables[title])

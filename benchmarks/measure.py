@@ -23,12 +23,13 @@ def medians(actions: dict[str, Action], repeats: int) -> dict[str, float]:
     """Seconds of each action, the median of ``repeats``.
 
     The actions take turns, so that a noisy neighbour on the machine disturbs all of them alike.
+    Each timed run follows an untimed one of the same action, as a training step follows another,
+    so that nobody pays for the caches and the memory that another left.
     """
-    for action in actions.values():
-        action()
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeats):
         for name, action in actions.items():
+            action()
             start = time.perf_counter()
             action()
             seconds[name].append(time.perf_counter() - start)

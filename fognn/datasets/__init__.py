@@ -1,0 +1,61 @@
+r"""Datasets of the paper, and where their files come from."""
+
+from fognn.datasets.catalog import CATALOG, entry_of
+from fognn.datasets.entry import Entry, Fact, where
+from fognn.datasets.episodes import Episode, Episodes, EpisodeSampler, Tasks
+from fognn.datasets.few_shot import CIFARFS, ImageSet
+from fognn.datasets.files import unzip, write_whole
+from fognn.datasets.imdb import IMDBMulti
+from fognn.datasets.mini_imagenet import MiniImageNet
+from fognn.datasets.molecules import ATOMS, BadLine, read_smiles_csv, smiles_to_graph
+from fognn.datasets.omniglot import Omniglot
+from fognn.datasets.sbm import CLUSTER, PATTERN
+from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
+from fognn.datasets.sources import Source, SourceError, cache_dir, data_dir, fetch, find
+from fognn.datasets.split_dataset import SplitDataset
+from fognn.datasets.statistics import count
+from fognn.datasets.tsp import TSP
+from fognn.datasets.tsp_generator import generate_tsp
+from fognn.datasets.unpickle import load_official
+from fognn.datasets.zinc import ZINC
+from fognn.datasets.zinc_label import penalised_logp
+
+__all__ = [
+    "ATOMS",
+    "CATALOG",
+    "CIFARFS",
+    "CLUSTER",
+    "PATTERN",
+    "TSP",
+    "ZINC",
+    "BadLine",
+    "Entry",
+    "Episode",
+    "EpisodeSampler",
+    "Episodes",
+    "Fact",
+    "IMDBMulti",
+    "ImageSet",
+    "MiniImageNet",
+    "Omniglot",
+    "Source",
+    "SourceError",
+    "SplitDataset",
+    "Tasks",
+    "cache_dir",
+    "count",
+    "data_dir",
+    "entry_of",
+    "fetch",
+    "find",
+    "generate_cluster",
+    "generate_pattern",
+    "generate_tsp",
+    "load_official",
+    "penalised_logp",
+    "read_smiles_csv",
+    "smiles_to_graph",
+    "unzip",
+    "where",
+    "write_whole",
+]

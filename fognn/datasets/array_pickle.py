@@ -1,14 +1,12 @@
 r"""Reads pickles of numpy arrays in dicts and lists, and runs nothing that they name."""
 
 import math
-import pickle
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fognn.datasets.files import SourceError
+from fognn.datasets.safe_pickle import Call, Dtype, RefusedError, SafeUnpickler, one_sentence
 
 __all__ = ["load_arrays"]
 
@@ -24,61 +22,9 @@ def load_arrays(path: Path) -> Any:
         path (Path): The file.
     """
     path = Path(path)
-    try:
-        with open(path, "rb") as file:
-            # Python 2 wrote raw bytes as strings, and latin1 gives each byte back.
-            return _plain(_Unpickler(file, encoding="latin1").load())
-    except _RefusedError as error:
-        raise SourceError(
-            f"{path} is refused, it names {error}, which arrays do not need: "
-            "get the file from where you trust it"
-        ) from error
-    except FileNotFoundError as error:
-        raise SourceError(f"{path} is not there: name an existing file") from error
-    except (
-        pickle.UnpicklingError,
-        ArithmeticError,
-        AttributeError,
-        EOFError,
-        ImportError,
-        LookupError,
-        MemoryError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise SourceError(
-            f"{path} is not a whole pickle of arrays ({type(error).__name__}: {error}): "
-            "get the file again"
-        ) from error
-
-
-class _RefusedError(Exception):
-    r"""A name that is not on the list."""
-
-
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        known = _NAMES.get(f"{module}.{name}")
-        if known is None:
-            raise _RefusedError(f"{module}.{name}")
-        return known
-
-
-class _Dtype:
-    r"""Stands for a dtype; numbers only, so no object can hide in an array."""
-
-    __slots__ = ("dtype",)
-
-    def __init__(self, spec: str, align: int = 0, copy: int = 1) -> None:
-        if not isinstance(spec, str) or not re.fullmatch(r"[|<>=]?(b1|[iu][1248]|f[248])", spec):
-            raise _RefusedError(f"numpy.dtype({spec!r})")
-        self.dtype = np.dtype(spec)
-
-    def __setstate__(self, state: Any) -> None:
-        if state[1] not in ("<", ">", "|", "="):
-            raise ValueError(f"byte order {state[1]!r}")
-        self.dtype = self.dtype.newbyteorder(state[1])
+    # Python 2 wrote raw bytes as strings, and latin1 gives each byte back.
+    with one_sentence(path, "pickle of arrays"), open(path, "rb") as file:
+        return _plain(SafeUnpickler(file, _NAMES, encoding="latin1").load())
 
 
 class _Array:
@@ -92,9 +38,9 @@ class _Array:
         self.array = _array(raw, dtype, shape, "F" if fortran else "C")
 
 
-def _array(raw: Any, dtype: _Dtype, shape: Any, order: str) -> Any:
+def _array(raw: Any, dtype: Dtype, shape: Any, order: str) -> Any:
     content = raw.encode("latin1") if isinstance(raw, str) else raw
-    if not isinstance(content, bytes | bytearray) or not isinstance(dtype, _Dtype):
+    if not isinstance(content, bytes | bytearray) or not isinstance(dtype, Dtype):
         raise TypeError("an array must be made of bytes")
     shape = tuple(shape) if isinstance(shape, tuple) else (shape,)
     if any(size < 0 for size in shape):
@@ -111,24 +57,9 @@ def _letter(order: str) -> Any:
     return order
 
 
-class _Function:
-    r"""Stands for a function. A pickle may call it but cannot alter it."""
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, *args: Any) -> Any:
-        return _CALLS[self._name](*args)
-
-    def __setstate__(self, state: Any) -> None:
-        raise TypeError("a function has no state")
-
-
 def _encode(text: str, encoding: str) -> bytes:
     if encoding not in ("latin1", "latin-1"):
-        raise _RefusedError(f"_codecs.encode(..., {encoding!r})")
+        raise RefusedError(f"_codecs.encode(..., {encoding!r})")
     return text.encode("latin1")
 
 
@@ -146,7 +77,7 @@ def _range(*args: int) -> list[int]:
     return list(numbers)
 
 
-def _scalar(dtype: _Dtype, raw: Any) -> Any:
+def _scalar(dtype: Dtype, raw: Any) -> Any:
     return _array(raw, dtype, (), "C").item()
 
 
@@ -155,42 +86,32 @@ def _dict(*args: Any) -> dict[Any, Any]:
     return dict(args[0]) if args and isinstance(args[0], list) else {}
 
 
-_CALLS: dict[str, Any] = {
-    "reconstruct": lambda *args: _Array(),
-    "frombuffer": _array,
-    "scalar": _scalar,
-    "encode": _encode,
-    "bytes": _bytes,
-    "range": _range,
-    "dict": _dict,
-    "list": lambda *args: list(*args),
-}
 _NAMES: dict[str, Any] = {
     **{
-        f"{module}.{name}": _Function(call)
+        f"{module}.{name}": Call(function)
         for module in ("numpy.core", "numpy._core")
-        for name, call in (
-            ("multiarray._reconstruct", "reconstruct"),
-            ("multiarray.scalar", "scalar"),
-            ("numeric._frombuffer", "frombuffer"),
+        for name, function in (
+            ("multiarray._reconstruct", lambda *args: _Array()),
+            ("multiarray.scalar", _scalar),
+            ("numeric._frombuffer", _array),
         )
     },
     **{
-        f"{module}.{name}": _Function(call)
+        f"{module}.{name}": Call(function)
         for module in ("builtins", "__builtin__")
-        for name, call in (
-            ("bytes", "bytes"),
-            ("bytearray", "bytes"),
-            ("range", "range"),
-            ("xrange", "range"),
-            ("list", "list"),
+        for name, function in (
+            ("bytes", _bytes),
+            ("bytearray", _bytes),
+            ("range", _range),
+            ("xrange", _range),
+            ("list", lambda *args: list(*args)),
         )
     },
-    "_codecs.encode": _Function("encode"),
-    "collections.OrderedDict": _Function("dict"),
-    "collections.defaultdict": _Function("dict"),
+    "_codecs.encode": Call(_encode),
+    "collections.OrderedDict": Call(_dict),
+    "collections.defaultdict": Call(_dict),
     "numpy.ndarray": _Array,
-    "numpy.dtype": _Dtype,
+    "numpy.dtype": Dtype,
 }
 
 

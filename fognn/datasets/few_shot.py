@@ -1,8 +1,6 @@
 r"""Sets of images for few-shot learning, and CIFAR-FS."""
 
 import pickle
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from fognn.datasets.files import disk_error, write_whole
+from fognn.datasets.flat import read_npz
 from fognn.datasets.sources import Source, SourceError, fetch
 
 __all__ = ["CIFARFS", "ImageSet", "check_split", "image_module", "kept_images"]
@@ -101,13 +100,7 @@ class CIFARFS(ImageSet):
     ) -> None:
         check_split("CIFARFS", split, tuple(self.num_classes))
         path = fetch(self.source, data)
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                x, names = file[f"x_{split}"], file[f"c_{split}"]
-        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-            raise SourceError(
-                f"{path} is not a whole CIFAR-FS file ({error}): {self.source.hint}"
-            ) from error
+        x, names = read_npz(path, [f"x_{split}", f"c_{split}"]).values()
         expected = self.num_classes[split]
         if x.dtype != np.uint8 or x.ndim != 5 or x.shape[::4] != (expected, 3):
             raise SourceError(

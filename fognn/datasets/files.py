@@ -1,6 +1,7 @@
 r"""Files that are written whole or not at all, and archives that stay in their folder."""
 
 import errno
+import hashlib
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["SourceError", "disk_error", "unzip", "write_whole"]
+__all__ = ["SourceError", "disk_error", "sha256_of", "unzip", "write_whole"]
 
 # What an operating system says when there is no room: full, over quota, over the limit of a file.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -36,6 +37,12 @@ def disk_error(path: Path, error: OSError) -> SourceError:
         f"{path} could not be written ({error.strerror or error}): check that its folder is "
         "writable, or name another one (FOGNN_CACHE for the cache, root= for a dataset)"
     )
+
+
+def sha256_of(path: Path) -> str:
+    r"""The SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

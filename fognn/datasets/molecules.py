@@ -1,11 +1,9 @@
 r"""Molecules as graphs: from a SMILES string, and from a csv file of them."""
 
 import csv
-import importlib.util
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -13,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch_geometric.data import Data
 
-__all__ = ["ATOMS", "BadLine", "penalised_logp", "read_smiles_csv", "smiles_to_graph"]
+__all__ = ["ATOMS", "BadLine", "parse_smiles", "rdkit_module", "read_smiles_csv", "smiles_to_graph"]
 
 # The token of an atom is its place here: symbol, explicit hydrogens, charge.
 ATOMS = (
@@ -33,7 +31,8 @@ class BadLine(NamedTuple):
     reason: str
 
 
-def _rdkit() -> ModuleType:
+def rdkit_module() -> ModuleType:
+    r"""RDKit with :obj:`rdkit.Chem` loaded, which only those need who have SMILES."""
     try:
         import rdkit
         from rdkit import Chem  # noqa: F401  (the submodule must be loaded)
@@ -44,8 +43,9 @@ def _rdkit() -> ModuleType:
     return rdkit
 
 
-def _molecule(smiles: str) -> Any:
-    rdkit = _rdkit()
+def parse_smiles(smiles: str) -> Any:
+    r"""RDKit's molecule of a SMILES string, or a :class:`ValueError` with the reason."""
+    rdkit = rdkit_module()
     if not isinstance(smiles, str) or not smiles.strip():
         raise ValueError(f"smiles must be a non-empty string, got {smiles!r}")
     # RDKit would print each problem on its own; here the error says it.
@@ -85,8 +85,8 @@ def smiles_to_graph(smiles: str) -> Data:
         then source), :obj:`edge_attr` (int64, ``[E]``, bonds 1 to 3) and
         :obj:`smiles`.
     """
-    molecule = _molecule(smiles)
-    _rdkit().Chem.Kekulize(molecule, clearAromaticFlags=True)
+    molecule = parse_smiles(smiles)
+    rdkit_module().Chem.Kekulize(molecule, clearAromaticFlags=True)
 
     tokens = []
     for atom in molecule.GetAtoms():
@@ -190,83 +190,3 @@ def _number(column: str, text: str | None) -> float:
     if not math.isfinite(value):
         raise ValueError(f"column {column!r} must be a finite number, got {text!r}")
     return value
-
-
-@cache
-def _sa_score() -> Callable[[Any], float]:
-    from rdkit import RDConfig
-
-    # RDKit ships the score as a contributed script and not as a module, in a folder of its own.
-    path = Path(RDConfig.RDContribDir) / "SA_Score" / "sascorer.py"
-    spec = importlib.util.spec_from_file_location("fognn_sascorer", path)
-    if not path.is_file() or spec is None or spec.loader is None:
-        raise ImportError(
-            f"penalised_logp needs RDKit's SA_Score, and {path} is not there: install RDKit from "
-            'PyPI with pip install "fognn[chem]"'
-        )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    score: Callable[[Any], float] = module.calculateScore
-    return score
-
-
-def _longest_ring(molecule: Any) -> int:
-    r"""The longest ring of the cycle basis that Paton's search finds from the first atom.
-
-    A cycle basis is not unique and the label depends on the choice: the ring
-    of twelve around two fused rings counts if the search meets it first. The
-    published labels come from this search (Paton, *CACM* 12(9), 1969): a
-    stack, neighbours in ascending order.
-    """
-    longest = 0
-    parent: dict[int, int] = {}
-    for root in range(molecule.GetNumAtoms()):
-        if root in parent:
-            continue
-        parent[root] = root
-        closed: dict[int, set[int]] = {root: set()}  # neighbours that a node needs not look at
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            for neighbour in sorted(
-                atom.GetIdx() for atom in molecule.GetAtomWithIdx(node).GetNeighbors()
-            ):
-                if neighbour not in parent:
-                    parent[neighbour] = node
-                    closed[neighbour] = {node}
-                    stack.append(neighbour)
-                elif neighbour not in closed[node]:
-                    length, up = 2, node
-                    while up not in closed[neighbour]:
-                        up = parent[up]
-                        length += 1
-                    longest = max(longest, length)
-                    closed[neighbour].add(node)
-    return longest
-
-
-def penalised_logp(smiles: str) -> float:
-    r"""The label of ZINC: the penalised and normalised water-octanol partition coefficient.
-
-    .. math::
-        y = 0.697631795 \, \mathrm{logP} - 1.198167600 \, \mathrm{SA}
-        - 3.475139158 \max(0, \ell - 6) + 2.111829992
-
-    with Crippen's logP, the synthetic accessibility score SA, and the longest
-    ring :math:`\ell` of a cycle basis. The basis depends on the order of the
-    atoms, so for fused rings another way of writing the same molecule can have
-    another label.
-
-    Args:
-        smiles (str): The molecule.
-    """
-    molecule = _molecule(smiles)
-    from rdkit.Chem.rdMolDescriptors import CalcCrippenDescriptors
-
-    excess = max(0, _longest_ring(molecule) - 6)
-    return float(
-        0.697631795 * CalcCrippenDescriptors(molecule)[0]
-        - 1.198167600 * _sa_score()(molecule)
-        - 3.475139158 * excess
-        + 2.111829992
-    )

@@ -16,11 +16,11 @@ from torch import Tensor
 from fognn.datasets.few_shot import ImageSet, check_split, image_module, kept_images
 from fognn.datasets.sources import Source, SourceError, cache_dir, fetch, find, sha256_of
 
-__all__ = ["Omniglot"]
+__all__ = ["SOURCES", "Omniglot"]
 
 _URL = "https://github.com/brendenlake/omniglot/raw/master/python"
 # The checksums are those that TensorFlow Datasets publishes for these addresses.
-_SOURCES = {
+SOURCES = {
     "images_background": Source(
         "omniglot/images_background.zip",
         f"{_URL}/images_background.zip",
@@ -86,7 +86,7 @@ class Omniglot(ImageSet):
             raise ValueError(f"Omniglot: seed must be None or an int of at least 0, got {seed}")
         # A file in the user's folder counts as it is: its content is checked below.
         archives = {
-            name: find(source, data) or fetch(source, data) for name, source in _SOURCES.items()
+            name: find(source, data) or fetch(source, data) for name, source in SOURCES.items()
         }
         digest = hashlib.sha256("".join(map(sha256_of, archives.values())).encode()).hexdigest()
         folder = cache_dir() / "omniglot" if root is None else Path(root)
@@ -127,7 +127,7 @@ def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
                 f"{path} is not {name}.zip of Omniglot: it must hold {expected} characters with "
                 f"{_DRAWINGS} drawings each, it holds {len(characters)} with "
                 f"{sum(map(len, characters.values()))} in all; get it from "
-                f"{_SOURCES[name].url}"
+                f"{SOURCES[name].url}"
             )
         names += list(characters)
         images += [image for drawings in characters.values() for image in drawings]

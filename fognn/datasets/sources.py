@@ -1,26 +1,18 @@
 r"""Where a file comes from: a folder of the user, the cache, or its official address."""
 
-import hashlib
-import http.client
 import os
 import re
-import urllib.error
-import urllib.request
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from filelock import FileLock
-from tqdm import tqdm  # type: ignore[import-untyped]
 
-from fognn.datasets.files import SourceError, disk_error, write_whole
+from fognn.datasets.download import download
+from fognn.datasets.files import SourceError, disk_error, sha256_of, write_whole
 
 __all__ = ["Source", "SourceError", "cache_dir", "data_dir", "fetch", "find", "sha256_of"]
-
-_CHUNK = 2**20
-_TIMEOUT = 30.0  # seconds without a byte
 
 
 @dataclass(frozen=True)
@@ -77,12 +69,6 @@ def cache_dir() -> Path:
     return base / "fognn"
 
 
-def sha256_of(path: Path) -> str:
-    r"""The SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def find(source: Source, data: str | Path | None = None) -> Path | None:
     r"""Looks for a file in the user's folder, then in the cache; downloads nothing.
 
@@ -135,7 +121,7 @@ def fetch(source: Source, data: str | Path | None = None) -> Path:
         with FileLock(f"{target}.lock"):
             # Who held the lock before us may have done the work.
             if _find_cached(source) is None:
-                _download(source.url, source.sha256, target)
+                download(source.url, source.sha256, target)
                 _stamp(target, source.sha256)
     except OSError as error:
         raise disk_error(target, error) from error
@@ -180,93 +166,3 @@ def _find_cached(source: Source) -> Path | None:
     with suppress(OSError, SourceError):
         _stamp(path, source.sha256)
     return path
-
-
-def _download(url: str, sha256: str, target: Path) -> None:
-    # The name carries the checksum: a part of another version is never continued.
-    part = target.with_name(f"{target.name}.{sha256[:12]}.part")
-    resumed = part.is_file()
-    _receive(url, part, target)
-    if resumed and sha256_of(part) != sha256:
-        # The old part may be the culprit, so one fresh try before the address is blamed.
-        part.unlink()
-        _receive(url, part, target)
-    got = sha256_of(part)
-    if got != sha256:
-        part.unlink()
-        raise SourceError(
-            f"{url} gave a wrong file and it was removed: its SHA-256 is {got}, it must be "
-            f"{sha256}; try again later, or get the file by hand and put it at {target}"
-        )
-    os.replace(part, target)
-
-
-def _receive(url: str, part: Path, target: Path) -> None:
-    r"""Downloads to :obj:`part`, after what is there already."""
-    have = part.stat().st_size if part.is_file() else 0
-    headers = {"User-Agent": "fognn", "Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
-    by_hand = f"or get {url} by hand and put it at {target}"
-    try:
-        response = urllib.request.urlopen(
-            urllib.request.Request(url, headers=headers), timeout=_TIMEOUT
-        )
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == 416 and have:
-            return  # nothing is left to send: the checksum says whether the part is the file
-        raise SourceError(
-            f"{url} answered {error.code} {error.reason}: try again later, {by_hand}"
-        ) from error
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        raise SourceError(
-            f"{url} could not be reached ({reason}): check the network, {by_hand}"
-        ) from error
-    with response:
-        # A server that ignores or misreads Range sends another piece: begin again.
-        goes_on = response.status == 206 and str(response.headers["Content-Range"]).startswith(
-            f"bytes {have}-"
-        )
-        if have and response.status == 206 and not goes_on:
-            part.unlink()
-            _receive(url, part, target)
-            return
-        have = have if goes_on else 0
-        length = response.headers["Content-Length"]
-        total = have + int(length) if length and length.isdigit() else None
-        bar = tqdm(
-            desc=target.name,
-            initial=have,
-            total=total,
-            unit="B",
-            unit_scale=True,
-            disable=None,  # silent unless the output is a terminal
-        )
-        try:
-            with bar, open(part, "ab" if have else "wb") as file:
-                for chunk in _chunks(url, response):
-                    file.write(chunk)
-                    bar.update(len(chunk))
-                    have += len(chunk)
-        except OSError:
-            part.unlink(missing_ok=True)  # a full disk must not stay full because of us
-            raise
-    if total is not None and have < total:
-        raise SourceError(
-            f"{url} stopped after {have:,} of {total:,} bytes: call again, it goes on from there"
-        )
-
-
-def _chunks(url: str, response: http.client.HTTPResponse) -> Iterator[bytes]:
-    while True:
-        try:
-            chunk = response.read(_CHUNK)
-        except (OSError, http.client.HTTPException) as error:
-            raise SourceError(
-                f"{url} stopped in the middle ({error}): call again, it goes on from there"
-            ) from error
-        if not chunk:
-            return
-        yield chunk

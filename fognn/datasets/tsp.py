@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.sbm import SplitDataset, fingerprint, flatten, read_npz, slices_of
+from fognn.datasets.flat import fingerprint, flatten, read_npz, slices_of
 from fognn.datasets.sources import Source, SourceError, fetch, find
+from fognn.datasets.split_dataset import SplitDataset
 from fognn.datasets.unpickle import load_official
 
 __all__ = ["TSP", "neighbour_graph"]
@@ -87,7 +88,7 @@ class TSP(SplitDataset):
         files = {
             "prepared": Source(
                 f"tsp/tsp_{split}.npz",
-                hint="make it with fognn.datasets.tsp_generator.generate_tsp",
+                hint="make it with the command: fognn generate tsp",
             ),
             "official": Source("TSP/TSP.pkl", _OFFICIAL_URL, hint=f"get it from {_OFFICIAL_URL}"),
         }

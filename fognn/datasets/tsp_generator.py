@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from fognn.datasets.files import write_whole
-from fognn.datasets.sbm import read_npz
+from fognn.datasets.flat import read_npz
 
 __all__ = ["generate_tsp", "random_instance"]
 

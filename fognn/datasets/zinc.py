@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from fognn.datasets.flat import fingerprint, flatten, read_npz, slices_of
 from fognn.datasets.molecules import ATOMS, read_smiles_csv
-from fognn.datasets.sbm import SplitDataset, fingerprint, flatten, read_npz, slices_of
 from fognn.datasets.sources import Source, SourceError, cache_dir, fetch, find
+from fognn.datasets.split_dataset import SplitDataset
 
 __all__ = ["ZINC"]
 
@@ -61,7 +62,8 @@ class ZINC(SplitDataset):
         source (str, optional): One of the three, or :obj:`"auto"` for the first
             of them whose files are there.
         without_node_features (bool, optional): If :obj:`True`, all tokens are
-            0, so that only the bonds tell molecules apart.
+            1, as in the paper's study of limitations: only the bonds tell
+            molecules apart.
         data (str or Path, optional): The data folder.
             (default: :obj:`$FOGNN_DATA`)
         transform (callable, optional): Applied at every access.
@@ -93,7 +95,7 @@ class ZINC(SplitDataset):
         made = self.source if self._path is None else f"{self.source}-{fingerprint(self._path)}"
         variant = f"zinc-v1-{'12k' if subset else '250k'}-{made}-{split}"
         if without_node_features:
-            variant += "-without-node-features"
+            variant += "-all-atoms-1"
         super().__init__(folder, "zinc", variant, transform, pre_transform, pre_filter)
 
     def _choose(self, source: str, data: str | Path | None) -> tuple[str, Path | None]:
@@ -125,7 +127,7 @@ class ZINC(SplitDataset):
             graphs, _ = read_smiles_csv(self._path, target_column="y")
             tensors, slices = flatten(_plain(graph) for graph in graphs)
         if self._without_node_features:
-            tensors["x"] = torch.zeros_like(tensors["x"])
+            tensors["x"] = torch.ones_like(tensors["x"])
         return tensors, slices
 
     def _read_pyg(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

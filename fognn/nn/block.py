@@ -46,6 +46,8 @@ class Block(Module):
         self.channels = checks.positive_int("Block", "channels", channels)
         self.norm = BatchNorm(channels, allow_single_element=True)
         self.act = activation_resolver(act) if act is not None else None
+        if self.act is not None and hasattr(self.act, "inplace"):  # no norm needs its output again
+            self.act.inplace = True
         self.residual = residual
         self.dropout = dropout
 

@@ -123,11 +123,11 @@ class FOG(Module):
         r"""Gives :math:`\tilde{\mathbf{h}}_v`, ``[h1, num_nodes]``, of all arguments in a row."""
         parts = [_linear(self.lin_1, part.t()) for part in x]
         h = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return _norm(self.norm_1, h.relu())
+        return _norm(self.norm_1, h.relu_())
 
     def shrink_again(self, h: Tensor) -> Tensor:
         r"""Gives :math:`\tilde{\mathbf{h}}_u`, ``[h2, num_nodes]``, from :meth:`shrink`."""
-        return _norm(self.norm_2, _linear(self.lin_2, h).relu())
+        return _norm(self.norm_2, _linear(self.lin_2, h).relu_())
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
         r"""Gives :math:`\mathbf{W}_{vu} (\tilde{\mathbf{h}}_v \otimes \mathbf{s}_v)` from

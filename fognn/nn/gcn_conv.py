@@ -66,8 +66,8 @@ class GCNConv(Module):
 
         # The sum over edges is taken at whichever width is smaller.
         if self.out_channels <= source.size(1):
-            return self._aggregate(adj, self.lin(source), edge_weight) + self.bias
-        return self.lin(self._aggregate(adj, source, edge_weight)) + self.bias
+            return self._aggregate(adj, self.lin(source), edge_weight).add_(self.bias)
+        return self.lin(self._aggregate(adj, source, edge_weight)).add_(self.bias)
 
     def _aggregate(self, adj: Adjacency, x: Tensor, weight: OptTensor) -> Tensor:
         if self.norm == "none":
@@ -78,9 +78,9 @@ class GCNConv(Module):
             degree = segment_sum(adj.ptr, weight.to(x.dtype).unsqueeze(1))
         # A node without neighbours keeps a zero, as it does in PyG.
         if self.norm == "mean":
-            return spmm(adj, x, weight) * _reciprocal(degree)
+            return spmm(adj, x, weight).mul_(_reciprocal(degree))
         scale = _reciprocal(degree).sqrt()
-        return spmm(adj, x * scale, weight) * scale
+        return spmm(adj, x * scale, weight).mul_(scale)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}"

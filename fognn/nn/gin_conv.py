@@ -1,5 +1,9 @@
+from typing import Any
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd import Function
 from torch.nn import Module, Parameter
 from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.nn.inits import zeros
@@ -36,8 +40,7 @@ class GINConv(Module):
         super().__init__()
         self.out_channels = checks.positive_int("GINConv", "out_channels", out_channels)
         self.eps = Parameter(torch.empty(1))
-        self.lin_V = Linear(in_channels, out_channels, bias=False)
-        self.bias = Parameter(torch.empty(out_channels))
+        self.lin_V = Linear(in_channels, out_channels)
         self.norm = BatchNorm(out_channels, allow_single_element=True)
         self.lin_U = Linear(out_channels, out_channels)
         self.reset_parameters()
@@ -49,7 +52,6 @@ class GINConv(Module):
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
         zeros(self.eps)
-        zeros(self.bias)
         for module in self.children():
             module.reset_parameters()  # type: ignore[operator]
 
@@ -59,14 +61,34 @@ class GINConv(Module):
         source, target = node_pair("GINConv", x, self.in_channels, self.eps.dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
         weight = edge_weights("GINConv", adj, edge_weight)
+        if self.in_channels == -1:
+            self.lin_V.initialize_parameters(self.lin_V, (source,))
         # The sum over edges is taken at whichever width is smaller.
         if self.out_channels < source.size(1):
-            source_V = self.lin_V(source)
-            target_V = source_V if source is target else self.lin_V(target)
-            h = (1 + self.eps) * target_V + spmm(adj, source_V, weight) + self.bias
+            source_V = F.linear(source, self.lin_V.weight)
+            target_V = source_V if source is target else F.linear(target, self.lin_V.weight)
+            h = _Combine.apply(spmm(adj, source_V, weight), target_V, self.eps)
+            h = h.add_(self.lin_V.bias)
         else:
-            h = self.lin_V((1 + self.eps) * target + spmm(adj, source, weight)) + self.bias
-        return self.lin_U(self.norm(h).relu())
+            h = self.lin_V(_Combine.apply(spmm(adj, source, weight), target, self.eps))
+        return self.lin_U(self.norm(h).relu_())
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.in_channels}, {self.out_channels})"
+
+
+class _Combine(Function):
+    """``neighbours + (1 + eps) * centre``, with a dot product for the gradient of ``eps`` where
+    autograd would write a matrix and then sum it."""
+
+    @staticmethod
+    def forward(ctx: Any, neighbours: Tensor, centre: Tensor, eps: Tensor) -> Tensor:
+        ctx.save_for_backward(centre, eps)
+        return torch.addcmul(neighbours, centre, 1 + eps)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        centre, eps = ctx.saved_tensors
+        # Under autocast the two may differ in precision.
+        grad_eps = torch.dot(grad.flatten(), centre.to(grad.dtype).flatten()).view(1)
+        return grad, grad * (1 + eps), grad_eps

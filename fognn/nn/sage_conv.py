@@ -63,7 +63,7 @@ class SAGEConv(Module):
         adj = adjacency(edge_index, source.size(0), target.size(0))
         if self.lin_P is None:
             return self.lin_U(torch.cat([target, spmm(adj, source, reduce="mean")], dim=1))
-        pooled = self.lin_P(source).relu()
+        pooled = self.lin_P(source).relu_()
         neighbours = spmm(adj, pooled, reduce="max")
         if not self.benchmark:
             return self.lin_U(torch.cat([target, neighbours], dim=1))

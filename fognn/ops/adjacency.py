@@ -173,14 +173,19 @@ def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) 
     if torch.compiler.is_compiling():
         return _from_cache(edge_index)
     data = edge_index.as_tensor()
-    _check_range("sources (row 0)", data[0], num_sources)
-    _check_range("targets (row 1)", data[1], num_targets)
-    key = data[1 if edge_index.is_sorted_by_col else 0]
-    if bool((key[1:] < key[:-1]).any()):
-        raise ValueError(
-            f"edge_index must be sorted by {edge_index.sort_order}, as its sort_order says"
-        )
-    if rows is None or cols is None:
+    sized = rows is not None and cols is not None
+    # Looking at every edge takes as long as summing eight channels, so an EdgeIndex with a size is
+    # looked at once; its version counter tells whether it was changed since.
+    if not sized or getattr(edge_index, "_fognn_checked", None) != data._version:
+        _check_range("sources (row 0)", data[0], num_sources)
+        _check_range("targets (row 1)", data[1], num_targets)
+        key = data[1 if edge_index.is_sorted_by_col else 0]
+        if bool((key[1:] < key[:-1]).any()):
+            raise ValueError(
+                f"edge_index must be sorted by {edge_index.sort_order}, as its sort_order says"
+            )
+        edge_index._fognn_checked = data._version
+    if not sized:
         # A copy: the user's own object must not remember a size that it did not state.
         size = (num_sources, num_targets)
         edge_index = EdgeIndex(data, sparse_size=size, sort_order=edge_index.sort_order)

@@ -1,9 +1,10 @@
 """The kernels behind the sums over edges: which of torch's own runs where.
 
 On the CPU a float32 sum is ``embedding_bag`` (fbgemm's loop over CSR rows: of torch's ways the
-fastest from 64 channels on, and as fast as the next at 8: ``benchmarks/kernels.py``); a float64 sum, the maximum and the products are
-``torch.sparse``'s on CSR. Elsewhere, and for dtypes that these lack, the plain gather and scatter
-runs. :func:`has_csr_kernels` is the one place that chooses.
+fastest from 64 channels on, and as fast as the next at 8: ``benchmarks/kernels.py``); a float64
+sum, the maximum and the products are ``torch.sparse``'s on CSR. Elsewhere, and for dtypes that
+these lack, the plain gather and scatter runs. :func:`has_csr_kernels` is the one place that
+chooses.
 """
 
 import warnings

@@ -250,3 +250,10 @@ def test_unzip_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(SourceError, match="disk is full"):
         unzip(path, tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
+
+
+def test_sha256_of(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")  # the first example of FIPS 180-2
+    assert files.sha256_of(tmp_path / "abc") == (
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.datasets import TUDataset
@@ -296,77 +294,12 @@ def test_fold_files(tmp_path: Path, folder: Path, train: str, test: str, error: 
             dataset.folds()
 
 
-# Broken files
-
-
 @not_official
-@pytest.mark.parametrize(
-    ("old", "new", "line", "error"),
-    [
-        ("3\n3 0", "x\n3 0", 1, "expected integers, got 'x'"),
-        ("3\n3 0", "0\n3 0", 1, "expected the number of graphs"),
-        ("3\n3 0", "4\n3 0", 15, "the file ends, expected a graph's nodes and label"),
-        ("3\n3 0", "2\n3 0", 10, "expected the end of the file after 2 graphs"),
-        ("3\n3 0", "3\n3 3", 2, "expected nodes and a label from 0 to 2"),
-        ("3\n3 0", "3\n0 0", 2, "expected nodes and a label"),
-        ("0 2 1 2", "0 2 1 3", 3, r"node 0 has a neighbour that is not in 0\.\.2"),
-        ("0 2 1 2", "0 2 1 -1", 3, "has a neighbour that is not in"),
-        ("0 2 1 2", "0 2 1 1", 3, "has a neighbour twice"),
-        ("0 2 1 2", "0 2 0 2", 3, "or itself as a neighbour"),
-        ("0 2 1 2", "0 2 1", 3, "as many neighbours as the degree says"),
-        ("0 2 1 2", "0", 3, "expected tag, degree"),
-        ("0 2 1 2", "0 1 2", 4, "node 0 does not name node 1 in return"),
-        ("0 2 1 2", "0 2 1 2.5", 3, "expected integers"),
-        ("0 0\n", "", 14, "the file ends, expected the neighbours of node 3"),
-        (TEXT, "", 1, "the file ends, expected the number of graphs"),
-        (TEXT, "\0\xff", 1, "expected integers"),
-    ],
-)
-def test_broken_text_is_named_by_line(
-    tmp_path: Path, folder: Path, old: str, new: str, line: int, error: str
-) -> None:
+def test_broken_file_leaves_nothing(tmp_path: Path, folder: Path) -> None:
     path = folder / "imdb_multi" / "IMDBMULTI.txt"
-    path.write_text(TEXT.replace(old, new, 1))
-    with pytest.raises(SourceError, match=rf"IMDBMULTI\.txt, line {line}: .*{error}"):
+    path.write_text(TEXT.replace("0 2 1 2", "0 2 1 3", 1))
+    with pytest.raises(SourceError, match=r"IMDBMULTI\.txt, line 3: .* not in 0\.\.2"):
         load(tmp_path, folder)
     assert list((tmp_path / "root").rglob("*.pt")) == []
     path.write_text(TEXT)
     assert len(load(tmp_path, folder)) == 3
-
-
-@not_official
-@settings(max_examples=60)
-@given(cut=st.integers(0, len(TEXT) - 2))
-def test_truncated_text(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
-    base = tmp_path_factory.mktemp("cut")
-    (base / "imdb_multi").mkdir()
-    (base / "imdb_multi" / "IMDBMULTI.txt").write_text(TEXT[:cut])
-    with pytest.raises(SourceError, match=r"IMDBMULTI\.txt, line \d+: "):
-        IMDBMulti(base / "root", data=base)
-
-
-@not_official
-@pytest.mark.parametrize(
-    ("name", "old", "new", "error"),
-    [
-        ("A", "1, 2\n", "1, 11\n", r"A\.txt, line \d+: .* goes to a node that is not in 1\.\.10"),
-        ("A", "1, 2\n", "1, 0\n", "goes to a node that is not in"),
-        ("A", "1, 2\n", "1, 5\n", r"the edge 1, 5 joins two graphs"),
-        ("A", "1, 2\n", "", r"has the edge 2, 1 in one direction only"),
-        ("A", "1, 2\n", "1, 2, 3\n", r"expected 2 integers, got 3"),
-        ("A", "1, 2\n", "1; 2\n", r"expected integers, got '1; 2'"),
-        ("graph_indicator", "1\n2\n", "1\n3\n", r"line 4: graph 3 is out of order"),
-        ("graph_indicator", "1\n1\n1\n", "0\n1\n1\n", r"line 1: graph 0 is out of order"),
-        ("graph_indicator", "3\n3\n3\n3\n", "", r"numbers 2 graphs and .* labels 3"),
-        ("graph_labels", "3\n", "4\n", r"line 2: expected a label from 1 to 3, got 4"),
-        ("graph_labels", "1\n3\n2\n", "", r"numbers 3 graphs and .* labels 0"),
-    ],
-)
-def test_broken_tu(tmp_path: Path, folder: Path, name: str, old: str, new: str, error: str) -> None:
-    raw = write_tu(folder / "IMDB-MULTI", load(tmp_path, folder))
-    path = raw / f"IMDB-MULTI_{name}.txt"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(SourceError, match=error):
-        load(tmp_path, folder, source="tu")

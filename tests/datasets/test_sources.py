@@ -1,15 +1,12 @@
 import errno
 import hashlib
-import http.server
 import io
 import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,69 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fognn.datasets import sources
+from fognn.datasets import download, sources
 from fognn.datasets.sources import Source, SourceError, cache_dir, data_dir, fetch, find
 
 CONTENT = bytes(range(256)) * 12_000  # 3 MB: more than one chunk
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """A real server; the tests set how well it behaves and read what it was asked."""
-
-    content = CONTENT
-    knows_range = True
-    stops_after: int | None = None  # bytes, then the line goes dead
-    status: int | None = None
-    sends_length = True
-    wrong_piece = False
-    slow = 0.0
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.ranges: list[str | None] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/file.bin"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    server: Server
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        asked = self.headers["Range"]
-        self.server.ranges.append(asked)
-        if self.server.status is not None:
-            return self.send_error(self.server.status)
-        start = int(asked[6:-1]) if asked and self.server.knows_range else 0
-        if start >= len(self.server.content):
-            return self.send_error(416)
-        start = start // 2 if self.server.wrong_piece else start
-        body = self.server.content[start:]
-        self.send_response(206 if asked and self.server.knows_range else 200)
-        if self.server.sends_length:
-            self.send_header("Content-Length", str(len(body)))
-        end = len(self.server.content)
-        self.send_header("Content-Range", f"bytes {start}-{end - 1}/{end}")
-        self.end_headers()
-        time.sleep(self.server.slow)
-        self.wfile.write(body[: self.server.stops_after])
-        return None
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with Server() as it:
-        thread = threading.Thread(target=it.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield it
-        it.shutdown()
-        thread.join()
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def source(server: Server, **other: Any) -> Source:
+def source(server: Any, **other: Any) -> Source:
     return Source(**{"path": "d/file.bin", "url": server.url, "sha256": SHA256, **other})
 
 
@@ -167,7 +106,7 @@ def test_folder_comes_first_then_cache(
     assert find(it, tmp_path / "own") == fetch(it, tmp_path / "own") == tmp_path / "own/d/x.txt"
 
 
-def test_a_users_file_is_used_as_it_is_with_a_warning(tmp_path: Path, server: Server) -> None:
+def test_a_users_file_is_used_as_it_is_with_a_warning(tmp_path: Path, server: Any) -> None:
     path = tmp_path / "d" / "file.bin"
     path.parent.mkdir()
     path.write_text("mine")
@@ -182,7 +121,7 @@ def test_a_users_file_is_used_as_it_is_with_a_warning(tmp_path: Path, server: Se
     assert server.ranges == []
 
 
-def test_missing_with_nothing_to_download(tmp_path: Path, cache: Path, server: Server) -> None:
+def test_missing_with_nothing_to_download(tmp_path: Path, cache: Path, server: Any) -> None:
     with pytest.raises(SourceError, match=r"d/x is not in the cache \(no FOGNN_DATA is set\)") as e:
         fetch(Source("d/x", hint="ask the authors"))
     assert f"ask the authors, and put it at {cache / 'd' / 'x'}" in str(e.value)
@@ -197,7 +136,7 @@ def test_missing_with_nothing_to_download(tmp_path: Path, cache: Path, server: S
 # The download
 
 
-def test_download_once(cache: Path, server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+def test_download_once(cache: Path, server: Any, capfd: pytest.CaptureFixture[str]) -> None:
     path = fetch(source(server))
     assert path == cache / "d" / "file.bin"
     assert path.read_bytes() == CONTENT
@@ -207,60 +146,7 @@ def test_download_once(cache: Path, server: Server, capfd: pytest.CaptureFixture
     assert capfd.readouterr().err == ""  # no bar: the output is no terminal
 
 
-def test_progress_bar_in_a_terminal(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    fetch(source(server))
-    assert "file.bin: 100%" in terminal.getvalue()
-
-
-def test_without_a_length(server: Server) -> None:
-    server.sends_length = False
-    assert fetch(source(server)).read_bytes() == CONTENT
-
-
-def test_resumes_where_it_stopped(cache: Path, server: Server) -> None:
-    server.stops_after = 1_500_000
-    with pytest.raises(SourceError, match=r"stopped after 1,500,000 of 3,072,000 bytes.*goes on"):
-        fetch(source(server))
-    assert find(source(server)) is None  # a part is never taken for the file
-    server.stops_after = None
-    assert fetch(source(server)).read_bytes() == CONTENT
-    assert server.ranges == [None, "bytes=1500000-"]
-
-
-@pytest.mark.parametrize("how", ["knows_range", "wrong_piece"])
-def test_begins_again_when_the_server_will_not_resume(server: Server, how: str) -> None:
-    server.stops_after = 1_000_000
-    with pytest.raises(SourceError, match="goes on from there"):
-        fetch(source(server))
-    server.stops_after = None
-    setattr(server, how, not getattr(server, how))
-    assert fetch(source(server)).read_bytes() == CONTENT
-    fresh = [None] if how == "wrong_piece" else []
-    assert server.ranges == [None, "bytes=1000000-", *fresh]
-
-
-@pytest.mark.parametrize("part", [CONTENT, CONTENT + b"more", b"x" * 1000, b""])
-def test_any_old_part_ends_well(cache: Path, server: Server, part: bytes) -> None:
-    (cache / "d").mkdir(parents=True)
-    (cache / "d" / f"file.bin.{SHA256[:12]}.part").write_bytes(part)
-    assert fetch(source(server)).read_bytes() == CONTENT
-    assert parts(cache) == []
-
-
-def test_part_of_another_version_is_not_continued(cache: Path, server: Server) -> None:
-    (cache / "d").mkdir(parents=True)
-    (cache / "d" / f"file.bin.{'0' * 12}.part").write_bytes(b"x" * 1000)
-    fetch(source(server))
-    assert server.ranges == [None]
-
-
-def test_wrong_checksum(cache: Path, server: Server) -> None:
+def test_wrong_checksum(cache: Path, server: Any) -> None:
     server.content = b"something else"
     got = hashlib.sha256(server.content).hexdigest()
     with pytest.raises(SourceError, match=f"its SHA-256 is {got}, it must be {SHA256}; try again"):
@@ -269,13 +155,6 @@ def test_wrong_checksum(cache: Path, server: Server) -> None:
     assert [p for p in cache.rglob("*") if p.is_file() and p.suffix != ".lock"] == []
     server.content = CONTENT
     assert fetch(source(server)).read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize("status", [403, 404, 416, 500])
-def test_server_says_no(server: Server, status: int) -> None:
-    server.status = status
-    with pytest.raises(SourceError, match=rf"answered {status} .*by hand and put it at"):
-        fetch(source(server))
 
 
 def test_no_network(cache: Path) -> None:
@@ -289,13 +168,6 @@ def test_no_network(cache: Path) -> None:
     assert find(Source("x", url, SHA256)) is None
 
 
-def test_silent_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_TIMEOUT", 0.2)
-    server.slow = 0.6
-    with pytest.raises(SourceError, match="stopped in the middle"):
-        fetch(source(server))
-
-
 class FullDisk(io.FileIO):
     def write(self, data: Any) -> int:
         super().write(data[:1000])
@@ -306,8 +178,8 @@ def open_on_a_full_disk(path: Path, mode: str = "r") -> Any:
     return FullDisk(path, mode) if mode in ("ab", "wb") else open(path, mode)
 
 
-def test_full_disk(cache: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "open", open_on_a_full_disk, raising=False)
+def test_full_disk(cache: Path, server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "open", open_on_a_full_disk, raising=False)
     with pytest.raises(SourceError, match=r"file\.bin could not be written, the disk is full"):
         fetch(source(server))
     assert parts(cache) == []  # the disk must not stay full because of us
@@ -316,7 +188,7 @@ def test_full_disk(cache: Path, server: Server, monkeypatch: pytest.MonkeyPatch)
     assert fetch(source(server)).read_bytes() == CONTENT
 
 
-def test_cache_that_cannot_be_made(tmp_path: Path, server: Server, cache: Path) -> None:
+def test_cache_that_cannot_be_made(tmp_path: Path, server: Any, cache: Path) -> None:
     cache.write_text("a file stands where the folder should be")
     with pytest.raises(SourceError, match=r"could not be written \(.*FOGNN_CACHE"):
         fetch(source(server))
@@ -326,9 +198,7 @@ def test_cache_that_cannot_be_made(tmp_path: Path, server: Server, cache: Path) 
 
 
 @pytest.mark.parametrize("damage", [CONTENT[:1000], b"", b"x" + CONTENT[1:]])
-def test_damaged_cache_is_seen_and_fetched_again(
-    cache: Path, server: Server, damage: bytes
-) -> None:
+def test_damaged_cache_is_seen_and_fetched_again(cache: Path, server: Any, damage: bytes) -> None:
     path = fetch(source(server))
     path.write_bytes(damage)
     os.utime(path, ns=(1, 1))  # a change of the same size within the clock's grain is seen too
@@ -337,7 +207,7 @@ def test_damaged_cache_is_seen_and_fetched_again(
     assert len(server.ranges) == 2
 
 
-def test_whole_cache_is_not_read_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_cache_is_not_read_again(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = fetch(source(server))
 
     def never(path: Path) -> str:
@@ -347,7 +217,7 @@ def test_whole_cache_is_not_read_again(server: Server, monkeypatch: pytest.Monke
     assert find(source(server)) == path
 
 
-def test_file_put_into_the_cache_by_hand(cache: Path, server: Server) -> None:
+def test_file_put_into_the_cache_by_hand(cache: Path, server: Any) -> None:
     path = cache / "d" / "file.bin"
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT)
@@ -359,7 +229,7 @@ def test_file_put_into_the_cache_by_hand(cache: Path, server: Server) -> None:
     assert path.read_bytes() == b"half"
 
 
-def test_stamp_of_an_older_version_does_not_count(server: Server) -> None:
+def test_stamp_of_an_older_version_does_not_count(server: Any) -> None:
     path = fetch(source(server))
     server.content = b"version two"
     newer = source(server, sha256=hashlib.sha256(b"version two").hexdigest())
@@ -371,7 +241,7 @@ def test_stamp_of_an_older_version_does_not_count(server: Server) -> None:
 # Two at once
 
 
-def start(server: Server, program: str) -> subprocess.Popen[str]:
+def start(server: Any, program: str) -> subprocess.Popen[str]:
     """A process that has imported everything and waits for a line to begin."""
     begin = f"from fognn.datasets.sources import *\nit = {source(server)!r}\nprint()\ninput()\n"
     return subprocess.Popen(
@@ -382,7 +252,7 @@ def start(server: Server, program: str) -> subprocess.Popen[str]:
     )
 
 
-def test_two_processes_download_once(server: Server) -> None:
+def test_two_processes_download_once(server: Any) -> None:
     server.slow = 0.5
     running = [start(server, "print(fetch(it))") for _ in range(2)]
     for process in running:
@@ -399,7 +269,7 @@ def test_two_processes_download_once(server: Server) -> None:
     assert Path(answers[0]).read_bytes() == CONTENT
 
 
-def test_killed_process_blocks_nobody(server: Server, cache: Path) -> None:
+def test_killed_process_blocks_nobody(server: Any, cache: Path) -> None:
     server.slow = 30
     process = start(server, "fetch(it)")
     assert process.stdin is not None

@@ -262,5 +262,5 @@ def test_bad_arguments(tmp_path, argument, value, message):
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(SourceError, match=r"tsp_train.npz is not in .*generate_tsp"):
+    with pytest.raises(SourceError, match=r"tsp_train.npz is not in .*fognn generate tsp"):
         TSP(tmp_path, data=tmp_path)

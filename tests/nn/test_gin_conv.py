@@ -12,7 +12,6 @@ def twins(in_channels: int, out_channels: int):
     torch.manual_seed(0)
     ours = GINConv(in_channels, out_channels).double()
     torch.nn.init.normal_(ours.eps)
-    torch.nn.init.normal_(ours.bias)
     norm = pyg.BatchNorm(out_channels, allow_single_element=True)
     mlp = Sequential(
         Linear(in_channels, out_channels), norm, ReLU(), Linear(out_channels, out_channels)
@@ -20,8 +19,7 @@ def twins(in_channels: int, out_channels: int):
     theirs = pyg.GINConv(mlp, train_eps=True).double()
     with torch.no_grad():
         theirs.eps.copy_(ours.eps)
-        mlp[0].weight.copy_(ours.lin_V.weight)
-        mlp[0].bias.copy_(ours.bias)
+        mlp[0].load_state_dict(ours.lin_V.state_dict())
         mlp[3].load_state_dict(ours.lin_U.state_dict())
     return ours, theirs
 

@@ -75,6 +75,18 @@ def test_an_adjacency_passes_through() -> None:
         adjacency(adj, 3)
 
 
+def test_an_edge_index_that_was_changed_is_looked_at_again() -> None:
+    edge_index = EdgeIndex([[0, 1], [0, 1]], sparse_size=(2, 2), sort_order="col")
+    for _ in range(2):
+        assert adjacency(edge_index, 2).source.tolist() == [0, 1]
+    edge_index._data[0, 1] = 7
+    with pytest.raises(ValueError, match=r"must lie in 0\.\.1 .*, got 7"):
+        adjacency(edge_index, 2)
+    edge_index._data.copy_(torch.tensor([[0, 1], [1, 0]]))
+    with pytest.raises(ValueError, match="must be sorted by col"):
+        adjacency(edge_index, 2)
+
+
 def test_no_transpose_without_a_gradient() -> None:
     edge_index = torch.tensor([[1, 0], [0, 1]])
     with torch.no_grad():

@@ -1,0 +1,5 @@
+r"""``python -m fognn``."""
+
+from fognn.cli import main
+
+main()

@@ -1,0 +1,102 @@
+import re
+from pathlib import Path
+
+import pytest
+from torch_geometric.datasets import ZINC as PygZINC  # noqa: N811
+from torch_geometric.datasets import GNNBenchmarkDataset
+
+from fognn.datasets.catalog import CATALOG, entry_of
+from fognn.datasets.entry import Entry
+from fognn.datasets.statistics import count
+from fognn.report.drawing import KINDS
+
+# Where the numbers of a draw of ours need not be those of the published draw.
+RANDOM = {"PATTERN", "CLUSTER", "TSP"}
+
+
+def test_all_datasets_of_the_paper_are_there() -> None:
+    assert [entry.name for entry in CATALOG] == [
+        *("PATTERN", "CLUSTER", "ZINC", "TSP", "IMDB-MULTI"),
+        *("miniImageNet", "Omniglot", "CIFAR-FS"),
+    ]
+
+
+@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
+def test_entry_is_whole(entry: Entry) -> None:
+    assert entry.kind in KINDS
+    assert entry.task
+    assert entry.size
+    assert entry.licence
+    assert entry.origin
+    assert entry.files or entry.generated
+    splits = {*entry.splits, "all"}
+    for fact in entry.facts:
+        assert fact.split in splits
+        assert fact.source
+
+
+@pytest.mark.parametrize("name", ["zinc", "ZINC", "Zinc", "imdb_multi", "IMDB-MULTI", "cifarfs"])
+def test_entry_of(name: str) -> None:
+    assert entry_of(name).name in ("ZINC", "IMDB-MULTI", "CIFAR-FS")
+
+
+@pytest.mark.parametrize("name", ["", "zink", "mnist", "zinc12k"])
+def test_unknown_name(name: str) -> None:
+    with pytest.raises(ValueError, match=f"name must be one of PATTERN, .*, got '{name}'"):
+        entry_of(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "row"),
+    [
+        ("PATTERN", GNNBenchmarkDataset, "PATTERN"),
+        ("CLUSTER", GNNBenchmarkDataset, "CLUSTER"),
+        ("TSP", GNNBenchmarkDataset, "TSP"),
+        ("ZINC", PygZINC, "ZINC Subset"),
+    ],
+)
+def test_facts_are_those_of_pygs_documentation(name: str, page: type, row: str) -> None:
+    printed = re.search(rf"\* - {row}\n((?: +- \S+\n?)+)", page.__doc__ or "")
+    assert printed is not None
+    graphs, nodes, edges, *_ = re.findall(r"- ~?([\d,.]+)", printed[1].replace(",", ""))
+    facts = {fact.statistic: fact.value for fact in entry_of(name).facts if fact.split == "all"}
+    assert facts["graphs"] == int(graphs)
+    assert round(facts["nodes, mean"], 1) == float(nodes)
+    assert round(facts["edges, mean"], 1) == float(edges)
+
+
+def compare(entry: Entry, data: Path) -> None:
+    columns = {}
+    total = None
+    for split in entry.splits or (None,):
+        counts = count(entry.open(split, data))
+        columns[split] = counts.statistics()
+        total = counts if total is None else total + counts
+    assert total is not None
+    columns["all"] = total.statistics()
+    for fact in entry.facts:
+        got = columns[fact.split][fact.statistic]
+        if entry.name == "CIFAR-FS" and fact.statistic == "images a class, most":
+            assert got == 100  # the file holds the first 100, as its note says
+            continue
+        if entry.name in RANDOM and fact.digits:
+            assert got == pytest.approx(fact.value, rel=0.07)
+            continue
+        assert round(got, fact.digits) == fact.value, fact
+
+
+@pytest.mark.parametrize("name", ["ZINC", "IMDB-MULTI", "CIFAR-FS"])
+def test_published_facts(
+    name: str, real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path))
+    compare(entry_of(name), real_data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*sorted(RANDOM), "Omniglot"])
+def test_published_facts_of_large_datasets(
+    name: str, real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path))
+    compare(entry_of(name), real_data)
