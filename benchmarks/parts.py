@@ -1,0 +1,89 @@
+"""Where the time of host+FOG goes: the step of a network with parts of FOG left out.
+
+Prints each step's time relative to the host's, on a batch like PATTERN's (medians, forwards and
+backwards). What is left out is replaced by zeros or by what is there, so the numbers that such a
+network computes mean nothing; only its time does.
+
+    python benchmarks/parts.py
+    python benchmarks/parts.py --json results/parts.json
+"""
+
+from typing import Any
+
+import torch
+from layers import pattern_batch, sorted_edges
+from measure import Action, medians, parser, report, save
+from torch import Tensor
+from torch.nn import Module
+
+from fognn.nn import FOG
+from fognn.ops import adjacency, spmm
+from fognn.paper import build, rows
+
+PARTS = ["the host's half alone", "first Linear", "norms and second Linear", "sum", "all"]
+
+
+def partial_forward(fog: FOG, x: Tensor, edge_index: Any, part: str) -> Tensor:
+    """FOG up to a part; the rest of the output is filled by repeating what there is."""
+    number = PARTS.index(part)
+    nodes, width = x.size(0), fog.out_channels
+    if number == 0:
+        return x.new_zeros(nodes, width)
+    if number == 1:
+        h = torch.addmm(fog.lin_1.bias.unsqueeze(1), fog.lin_1.weight, x.t()).t()
+    else:
+        shrunk = fog.shrink(x)
+        again = fog.shrink_again(shrunk).t()
+        if number == 3:
+            again = spmm(adjacency(edge_index, nodes), again)
+        h = torch.cat([shrunk.t(), again], dim=1)
+    return h.repeat(1, -(-width // h.size(1)))[:, :width]
+
+
+def step(network: Module, x: Tensor, edges: Any, y: Tensor, part: str) -> Action:
+    def action() -> None:
+        for module in network.modules():
+            if isinstance(module, FOG):
+                module.__dict__.pop("forward", None)
+                if part != "all":
+                    module.__dict__["forward"] = lambda x, adj, fog=module: partial_forward(
+                        fog, x, adj, part
+                    )
+        network.zero_grad()
+        torch.nn.functional.cross_entropy(network(x, edges), y).backward()
+
+    return action
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--graphs", type=int, default=128, help="graphs in the batch")
+    args = options.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    plain = pattern_batch(args.graphs)
+    edges = sorted_edges(plain, int(plain.max()) + 1)
+    x, y = torch.randint(0, 3, (edges.num_rows,)), torch.randint(0, 2, (edges.num_rows,))
+    print(f"{args.threads} threads, medians of {args.repeats} interleaved repeats")
+
+    table = []
+    for host in ("GCN", "GIN", "GraphSAGE"):
+        networks = {row.model: build(row) for row in rows(dataset="PATTERN")}
+        both = networks[f"{host}+FOG"]
+        actions = {"host": step(networks[host], x, edges, y, "all")}
+        actions |= {part: step(both, x, edges, y, part) for part in PARTS}
+        seconds = medians(actions, args.repeats)
+        row: dict[str, Any] = {"network": f"{host}+FOG", "ms, host": seconds["host"] * 1e3}
+        for part in PARTS:
+            sign = "" if part in (PARTS[0], "all") else "+ "
+            row[sign + part] = seconds[part] / seconds["host"]
+        table.append(row)
+    tables = {"Time relative to the host's network, FOG up to a part": table}
+    for title, rows_ in tables.items():
+        report(title, rows_)
+    if args.json:
+        save(args.json, tables)
+
+
+if __name__ == "__main__":
+    main()
