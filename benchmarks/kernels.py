@@ -9,8 +9,8 @@ Prints times relative to the way that we take, on a batch like PATTERN's.
 from typing import Any
 
 import torch
-from layers import pattern_batch, sorted_edges
-from measure import Action, medians, parser, report, save
+from layers import set_up
+from measure import Action, medians, report, save
 from torch import Tensor
 
 from fognn.nn import FOG
@@ -87,15 +87,8 @@ def layouts(adj: Adjacency, repeats: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    options = parser(__doc__)
-    options.add_argument("--graphs", type=int, default=128, help="graphs in the batch")
-    args = options.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(0)
-    plain = pattern_batch(args.graphs)
-    edges = sorted_edges(plain, int(plain.max()) + 1)
+    args, plain, edges = set_up(__doc__)
     (ptr, index), _ = edges.get_csc()
-    print(f"{args.threads} threads, medians of {args.repeats} interleaved repeats")
     tables = {
         "Sums": sums(ptr, index, plain, args.repeats),
         "Maxima, and where they came from": maxima(ptr, index, args.repeats),

@@ -6,6 +6,7 @@ Prints ratios from one run: medians of interleaved repeats, forwards and backwar
     python benchmarks/layers.py --repeats 21 --json results/layers.json
 """
 
+import argparse
 import copy
 from typing import Any
 
@@ -201,19 +202,24 @@ def memory_table(nodes: int) -> list[dict[str, Any]]:
     return table
 
 
-def main() -> None:
-    options = parser(__doc__)
+def set_up(description: str) -> tuple[argparse.Namespace, Tensor, EdgeIndex]:
+    """The options, and a batch like PATTERN's: as PyG's loader gives it, and sorted."""
+    options = parser(description)
     options.add_argument("--graphs", type=int, default=128, help="graphs in the batch")
     args = options.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     plain = pattern_batch(args.graphs)
-    nodes = int(plain.max()) + 1
-    edges = sorted_edges(plain, nodes)
+    edges = sorted_edges(plain, int(plain.max()) + 1)
     print(
-        f"{nodes:,} nodes, {plain.size(1):,} edges, {args.threads} threads, "
-        f"medians of {args.repeats} interleaved repeats, forwards and backwards"
+        f"{edges.num_rows:,} nodes, {plain.size(1):,} edges, {args.threads} threads, "
+        f"medians of {args.repeats} interleaved repeats"
     )
+    return args, plain, edges
+
+
+def main() -> None:
+    args, plain, edges = set_up(__doc__)
     tables = {}
     for title, table in (
         ("FOG against the literal equation", lambda: literal_table(edges, plain, args.repeats)),

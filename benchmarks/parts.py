@@ -11,8 +11,8 @@ network computes mean nothing; only its time does.
 from typing import Any
 
 import torch
-from layers import pattern_batch, sorted_edges
-from measure import Action, medians, parser, report, save
+from layers import set_up
+from measure import Action, medians, report, save
 from torch import Tensor
 from torch.nn import Module
 
@@ -56,16 +56,8 @@ def step(network: Module, x: Tensor, edges: Any, y: Tensor, part: str) -> Action
 
 
 def main() -> None:
-    options = parser(__doc__)
-    options.add_argument("--graphs", type=int, default=128, help="graphs in the batch")
-    args = options.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(0)
-    plain = pattern_batch(args.graphs)
-    edges = sorted_edges(plain, int(plain.max()) + 1)
+    args, _, edges = set_up(__doc__)
     x, y = torch.randint(0, 3, (edges.num_rows,)), torch.randint(0, 2, (edges.num_rows,))
-    print(f"{args.threads} threads, medians of {args.repeats} interleaved repeats")
-
     table = []
     for host in ("GCN", "GIN", "GraphSAGE"):
         networks = {row.model: build(row) for row in rows(dataset="PATTERN")}
