@@ -84,3 +84,14 @@ def test_repr_lazy_and_bad_input() -> None:
         lazy(torch.randn(5, 2), torch.tensor([[0], [1]]))
     with pytest.raises(ValueError, match="GCNConv: norm must be one of 'mean', 'sym', 'none'"):
         GCNConv(4, 3, "both")
+
+
+@pytest.mark.parametrize("norm", ["mean", "sym", "none"])
+@pytest.mark.parametrize("widths", [(4, 3), (3, 4)])
+def test_gradients_of_edge_weights(norm: str, widths: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    conv = GCNConv(*widths, norm).double()
+    x = torch.randn(5, widths[0], dtype=torch.float64, requires_grad=True)
+    edge_index = torch.tensor([[0, 1, 4, 2, 2], [1, 0, 1, 3, 3]])
+    weight = torch.rand(5, dtype=torch.float64).add(0.5).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x, w: conv(x, edge_index, w), (x, weight))
