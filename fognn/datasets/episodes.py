@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from fognn.datasets.few_shot import ImageSet
+from fognn.ops import checks
 
 __all__ = ["Episode", "EpisodeSampler", "Episodes", "Tasks"]
 
@@ -63,7 +64,8 @@ class EpisodeSampler:
             ("seed", seed, 0),
             ("start", start, 0),
         ):
-            _check_int(name, value, low)
+            if value is not None or name != "episodes":
+                checks.int_in_range("EpisodeSampler", name, value, low)
         labels = torch.as_tensor(labels)
         if labels.dim() != 1 or labels.is_floating_point() or labels.is_complex():
             raise ValueError(
@@ -91,7 +93,7 @@ class EpisodeSampler:
 
     def episode(self, number: int) -> Episode:
         r"""Draws one episode."""
-        _check_int("number", number, 0)
+        checks.int_in_range("EpisodeSampler", "number", number, 0)
         key = np.array([self.seed, number], dtype=np.uint64)
         philox = np.random.Philox(key=key)
         ways = _order(philox, len(self.members))[: self.n_way]
@@ -145,7 +147,7 @@ class Episodes:
     """
 
     def __init__(self, images: ImageSet, sampler: EpisodeSampler, batch_size: int = 1) -> None:
-        _check_int("batch_size", batch_size, 1, "Episodes")
+        checks.int_in_range("Episodes", "batch_size", batch_size, 1)
         drawn = sum(members.numel() for members in sampler.members)
         if drawn != len(images):
             raise ValueError(
@@ -180,10 +182,3 @@ class Episodes:
 def _order(philox: np.random.Philox, size: int) -> Tensor:
     # Sorting random words needs nothing of numpy that may change between versions.
     return torch.from_numpy(np.argsort(philox.random_raw(size), kind="stable"))
-
-
-def _check_int(name: str, value: int | None, low: int, owner: str = "EpisodeSampler") -> None:
-    if value is None and name == "episodes":
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 1 << 64:
-        raise ValueError(f"{owner}: {name} must be an int of at least {low}, got {value!r}")

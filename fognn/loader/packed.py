@@ -9,6 +9,7 @@ from torch import Tensor
 from fognn.loader.columns import read_columns
 from fognn.loader.order import epoch_order, samples_per_rank
 from fognn.loader.pack import Pack
+from fognn.ops import checks
 
 
 class PackedLoader:
@@ -50,10 +51,10 @@ class PackedLoader:
         world_size: int = 1,
         prefetch: bool = False,
     ) -> None:
-        _check_int("batch_size", batch_size, 1)
-        _check_int("seed", seed, 0)
-        _check_int("world_size", world_size, 1)
-        _check_int("rank", rank, 0, world_size)
+        checks.int_in_range("PackedLoader", "batch_size", batch_size, 1)
+        checks.int_in_range("PackedLoader", "seed", seed, 0)
+        checks.int_in_range("PackedLoader", "world_size", world_size, 1)
+        checks.int_in_range("PackedLoader", "rank", rank, 0, world_size)
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.seed = seed
@@ -71,7 +72,7 @@ class PackedLoader:
 
     def set_epoch(self, epoch: int) -> None:
         r"""Names the epoch whose order the next iteration takes."""
-        _check_int("epoch", epoch, 0)
+        checks.int_in_range("PackedLoader", "epoch", epoch, 0)
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -105,9 +106,3 @@ class PackedLoader:
             f"PackedLoader({len(self.pack)} graphs, batch_size={self.batch_size}, "
             f"shuffle={self.shuffle}, rank={self.rank}/{self.world_size})"
         )
-
-
-def _check_int(name: str, value: int, low: int, high: int = 1 << 64) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value < high:
-        end = "" if high == 1 << 64 else f" and less than {high}"
-        raise ValueError(f"PackedLoader: {name} must be an int of at least {low}{end}, got {value}")

@@ -36,13 +36,11 @@ class TokenEncoder(Module):
                 f"{self.name} must hold one integer token a row, got {token.dtype} of shape "
                 f"{list(token.shape)}"
             )
-        if token.numel() and not torch.compiler.is_compiling():
-            low, high = (int(v) for v in torch.aminmax(token))
-            if low < 0 or high >= self.in_channels:
-                raise ValueError(
-                    f"{self.name} must hold tokens in 0..{self.in_channels - 1}, got "
-                    f"{low if low < 0 else high}"
-                )
+        wrong = checks.outside(token, self.in_channels)
+        if wrong is not None:
+            raise ValueError(
+                f"{self.name} must hold tokens in 0..{self.in_channels - 1}, got {wrong}"
+            )
         return self.embedding(token)
 
 

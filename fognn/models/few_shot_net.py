@@ -105,13 +105,9 @@ class FewShotNet(Module):
                 f"FewShotNet: label must have shape {[batch, images]} and query {batch} images, "
                 f"got {list(label.shape)} and {query.size(0)}"
             )
-        if not torch.compiler.is_compiling():
-            low, high = (int(v) for v in torch.aminmax(label))
-            if low < 0 or high >= self.n_way:
-                raise ValueError(
-                    f"FewShotNet: label must lie in 0..{self.n_way - 1}, got "
-                    f"{low if low < 0 else high}"
-                )
+        wrong = checks.outside(label, self.n_way)
+        if wrong is not None:
+            raise ValueError(f"FewShotNet: label must lie in 0..{self.n_way - 1}, got {wrong}")
         image = torch.cat([query.unsqueeze(1), support], dim=1)
         feature = self.cnn(image.flatten(0, 1)).view(batch, images + 1, -1)
         code = F.one_hot(label.long(), self.n_way).to(feature.dtype)

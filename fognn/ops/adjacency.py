@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 
+from fognn.ops.checks import outside
+
 
 class Adjacency(NamedTuple):
     r"""A graph in compressed form, sorted by target node, with its transpose for the backward.
@@ -80,6 +82,11 @@ def transpose(ptr: Tensor, index: Tensor, num_sources: int) -> tuple[Tensor, Ten
     return t_ptr, rows_of(ptr, index.size(0)).index_select(0, t_perm), t_perm
 
 
+def _inverse(perm: Tensor) -> Tensor:
+    place = torch.arange(perm.size(0), dtype=perm.dtype, device=perm.device)
+    return torch.empty_like(perm).index_copy(0, perm, place)
+
+
 def adjacency(
     edge_index: Tensor | Adjacency, num_sources: int, num_targets: int | None = None
 ) -> Adjacency:
@@ -122,14 +129,11 @@ def adjacency(
 
 
 def _check_range(name: str, index: Tensor, size: int) -> None:
-    # While torch.compile traces there are no values to look at; the kernels check at run time.
-    if torch.compiler.is_compiling() or index.numel() == 0:
-        return
-    low, high = (int(v) for v in torch.aminmax(index))
-    if low < 0 or high >= size:
+    wrong = outside(index, size)
+    if wrong is not None:
         raise ValueError(
             f"edge_index: {name} must lie in 0..{size - 1} (there are {size} such nodes), "
-            f"got {low if low < 0 else high}"
+            f"got {wrong}"
         )
 
 
@@ -175,8 +179,9 @@ def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) 
     data = edge_index.as_tensor()
     sized = rows is not None and cols is not None
     # Looking at every edge takes as long as summing eight channels, so an EdgeIndex with a size is
-    # looked at once; its version counter tells whether it was changed since.
-    if not sized or getattr(edge_index, "_fognn_checked", None) != data._version:
+    # looked at once, until its size or, by its version counter, its data change.
+    state = (data._version, rows, cols)
+    if not sized or getattr(edge_index, "_fognn_checked", None) != state:
         _check_range("sources (row 0)", data[0], num_sources)
         _check_range("targets (row 1)", data[1], num_targets)
         key = data[1 if edge_index.is_sorted_by_col else 0]
@@ -184,7 +189,7 @@ def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) 
             raise ValueError(
                 f"edge_index must be sorted by {edge_index.sort_order}, as its sort_order says"
             )
-        edge_index._fognn_checked = data._version
+        edge_index._fognn_checked = state
     if not sized:
         # A copy: the user's own object must not remember a size that it did not state.
         size = (num_sources, num_targets)
@@ -195,28 +200,19 @@ def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) 
         return Adjacency(ptr, index)
     (t_ptr, t_index), t_perm = edge_index.get_csr()
     if perm is not None:  # sorted by source: the user's order is the transposed one
-        t_perm = torch.empty_like(perm)
-        t_perm[perm] = torch.arange(perm.size(0), dtype=perm.dtype, device=perm.device)
+        t_perm = _inverse(perm)
     return Adjacency(ptr, index, perm, t_ptr, t_index, t_perm)
 
 
 def _from_cache(edge_index: EdgeIndex) -> Adjacency | None:
     # Dynamo cannot trace EdgeIndex's methods, but it reads its attributes.
-    indptr = edge_index._indptr if edge_index._indptr is not None else edge_index._T_indptr
-    if not edge_index.is_sorted_by_col or indptr is None or edge_index._T_perm is None:
+    ptr, t_ptr = edge_index._indptr, edge_index._T_indptr
+    if edge_index.is_undirected:  # either serves for both
+        ptr, t_ptr = (t_ptr if ptr is None else ptr), (ptr if t_ptr is None else t_ptr)
+    t_target, t_perm = edge_index._T_index[1], edge_index._T_perm
+    if not edge_index.is_sorted_by_col or any(t is None for t in (ptr, t_ptr, t_target, t_perm)):
         return None
-    if edge_index._indptr is None and not edge_index.is_undirected:
-        return None
-    t_ptr = edge_index._T_indptr
-    if t_ptr is None:
-        if not edge_index.is_undirected:
-            return None
-        t_ptr = indptr
-    if edge_index._T_index[1] is None:
-        return None
-    return Adjacency(
-        indptr, edge_index._data[0], None, t_ptr, edge_index._T_index[1], edge_index._T_perm
-    )
+    return Adjacency(ptr, edge_index._data[0], None, t_ptr, t_target, t_perm)
 
 
 def _from_sparse(matrix: Tensor, num_sources: int, num_targets: int) -> Adjacency:
@@ -238,7 +234,6 @@ def _from_sparse(matrix: Tensor, num_sources: int, num_targets: int) -> Adjacenc
     _check_ptr(t_ptr, num_sources, t_index.size(0))
     _check_range("targets (rows)", t_index, num_targets)
     ptr, index, perm = transpose(t_ptr, t_index, num_targets)
-    t_perm = torch.empty_like(perm)
-    t_perm[perm] = torch.arange(perm.size(0), dtype=perm.dtype, device=perm.device)
+    t_perm = _inverse(perm)
     weight = None if weight is None else weight.index_select(0, perm)
     return Adjacency(ptr, index, None, t_ptr, t_index, t_perm, weight)

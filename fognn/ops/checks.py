@@ -12,6 +12,13 @@ def positive_int(owner: str, name: str, value: object) -> int:
     return value
 
 
+def int_in_range(owner: str, name: str, value: object, low: int, high: int = 1 << 64) -> None:
+    """Refuses what is no int in ``low..high - 1``; without ``high``, in 64 bits."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value < high:
+        end = "" if high == 1 << 64 else f" and less than {high}"
+        raise ValueError(f"{owner}: {name} must be an int of at least {low}{end}, got {value!r}")
+
+
 def one_of(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuses a ``value`` outside ``allowed``."""
     if value not in allowed:
@@ -51,3 +58,16 @@ def finite(owner: str, name: str, x: Tensor) -> None:
     if bad.any():
         row = int(bad.flatten(1).any(dim=1).nonzero()[0])
         raise ValueError(f"{owner}: {name} must be finite, got NaN or infinity in row {row}")
+
+
+def outside(index: Tensor, size: int) -> int | None:
+    """An entry of ``index`` below 0 or not below ``size``; :obj:`None` if there is none.
+
+    While torch.compile traces there are no values to look at, and nothing is found.
+    """
+    if torch.compiler.is_compiling() or index.numel() == 0:
+        return None
+    low, high = (int(v) for v in torch.aminmax(index))
+    if low < 0:
+        return low
+    return high if high >= size else None

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fognn.ops.adjacency import rows_of
+from fognn.ops.checks import outside
 
 # Torch says it once a process, of matrices that no user of ours ever sees.
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
@@ -25,7 +26,7 @@ def has_csr_kernels(x: Tensor) -> bool:
 
 def _csr(ptr: Tensor, index: Tensor, weight: Tensor | None, x: Tensor) -> Tensor:
     # torch's CSR kernels follow a wild index into foreign memory.
-    if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < x.size(0):
+    if outside(index, x.size(0)) is not None:
         raise IndexError(f"edge_index must name sources in 0..{x.size(0) - 1}")
     if weight is None:
         weight = torch.ones(index.size(0), dtype=x.dtype)
@@ -53,14 +54,23 @@ def sum_rows(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None) -> Te
     return torch.sparse.mm(_csr(ptr, index, weight, x), x, "sum")
 
 
-def dot_edges(a: Tensor, b: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
-    """The product of ``a`` at each edge's row with ``b`` at its index."""
+def heads_of(x: Tensor, heads: int) -> list[Tensor]:
+    """Cuts channels into heads."""
+    return [part.contiguous() for part in x.view(x.size(0), heads, -1).unbind(1)]
+
+
+def dot_edges(a: Tensor, b: Tensor, ptr: Tensor, index: Tensor, heads: int) -> Tensor:
+    """The product of ``a`` at each edge's row with ``b`` at its index, a head at a time."""
+    pairs = zip(heads_of(a, heads), heads_of(b, heads), strict=True)
     # Torch refuses a CSR matrix of more entries than places, which multi-edges can make.
     if has_csr_kernels(a) and 0 < index.size(0) <= a.size(0) * b.size(0):
         pattern = _csr(ptr, index, None, b)
-        return torch.sparse.sampled_addmm(pattern, a, b.t(), beta=0.0).values()
+        products = [torch.sparse.sampled_addmm(pattern, x, y.t(), beta=0.0) for x, y in pairs]
+        return torch.stack([product.values() for product in products], dim=1)
     row = rows_of(ptr, index.size(0))
-    return (a.index_select(0, row) * b.index_select(0, index)).sum(1)
+    return torch.stack(
+        [(x.index_select(0, row) * y.index_select(0, index)).sum(1) for x, y in pairs], dim=1
+    )
 
 
 def max_rows(

@@ -46,10 +46,6 @@ def segment_sum(ptr: Tensor, value: Tensor) -> Tensor:
     return _segment_sum(value.contiguous(), ptr)
 
 
-def _heads(x: Tensor, heads: int) -> list[Tensor]:
-    return [part.contiguous() for part in x.view(x.size(0), heads, -1).unbind(1)]
-
-
 @torch.library.custom_op("fognn::spmm", mutates_args=())
 def _spmm(
     x: Tensor,
@@ -62,7 +58,7 @@ def _spmm(
 ) -> Tensor:
     if weight is None or weight.dim() == 1:
         return kernels.sum_rows(x, ptr, index, weight)
-    pairs = zip(_heads(x, weight.size(1)), weight.unbind(1), strict=True)
+    pairs = zip(kernels.heads_of(x, weight.size(1)), weight.unbind(1), strict=True)
     sums = [kernels.sum_rows(part, ptr, index, w.contiguous()) for part, w in pairs]
     return torch.stack(sums, dim=1).flatten(1)
 
@@ -99,11 +95,7 @@ _spmm.register_autograd(_spmm_backward, setup_context=_spmm_setup)
 
 @torch.library.custom_op("fognn::sddmm", mutates_args=())
 def _sddmm(a: Tensor, b: Tensor, ptr: Tensor, index: Tensor, heads: int) -> Tensor:
-    """The product of ``a`` at each edge's target with ``b`` at its source, a head at a time."""
-    out = a.new_empty(index.size(0), heads)
-    for head, (left, right) in enumerate(zip(_heads(a, heads), _heads(b, heads), strict=True)):
-        out[:, head] = kernels.dot_edges(left, right, ptr, index)
-    return out
+    return kernels.dot_edges(a, b, ptr, index, heads)
 
 
 @_sddmm.register_fake

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from imdb_example import TEXT
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.datasets import TUDataset
@@ -14,22 +15,6 @@ from torch_geometric.loader import DataLoader
 from fognn.datasets.imdb import IMDBMulti
 from fognn.datasets.sources import SourceError
 
-# Two triangles and a path: graph 0 (label 0), graph 1 (label 2), graph 2 (label 1).
-TEXT = """3
-3 0
-0 2 1 2
-0 2 0 2
-0 2 0 1
-3 2
-0 2 2 1
-0 2 0 2
-0 2 1 0
-4 1
-0 1 1
-0 2 0 2
-0 1 1
-0 0
-"""
 TRIANGLE = [[1, 2, 0, 2, 0, 1], [0, 0, 1, 1, 2, 2]]
 PATH = [[1, 0, 2, 1], [0, 1, 1, 2]]
 

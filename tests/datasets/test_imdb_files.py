@@ -4,26 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from imdb_example import TEXT
 
 from fognn.datasets.imdb_files import integer_rows, read_text, read_tu
 from fognn.datasets.sources import SourceError
 
-# Two triangles and a path: graph 0 (label 0), graph 1 (label 2), graph 2 (label 1).
-TEXT = """3
-3 0
-0 2 1 2
-0 2 0 2
-0 2 0 1
-3 2
-0 2 2 1
-0 2 0 2
-0 2 1 0
-4 1
-0 1 1
-0 2 0 2
-0 1 1
-0 0
-"""
 # The same graphs in the TU format: one after the other, counted from 1.
 TU = {
     "A": "1, 2\n1, 3\n2, 1\n2, 3\n3, 1\n3, 2\n"

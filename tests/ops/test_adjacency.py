@@ -87,6 +87,14 @@ def test_an_edge_index_that_was_changed_is_looked_at_again() -> None:
         adjacency(edge_index, 2)
 
 
+def test_an_edge_index_of_another_size_is_looked_at_again() -> None:
+    edge_index = EdgeIndex([[0, 4], [0, 4]], sparse_size=(5, 5), sort_order="col")
+    adjacency(edge_index, 5)
+    edge_index.sparse_resize_(3, 3)
+    with pytest.raises(ValueError, match=r"must lie in 0\.\.2 .*, got 4"):
+        adjacency(edge_index, 3)
+
+
 def test_no_transpose_without_a_gradient() -> None:
     edge_index = torch.tensor([[1, 0], [0, 1]])
     with torch.no_grad():

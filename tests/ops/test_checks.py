@@ -14,6 +14,18 @@ def test_positive_int_gives_the_value_back() -> None:
     assert checks.positive_int("FOG", "h2", 3) == 3
 
 
+def test_int_in_range() -> None:
+    checks.int_in_range("L", "rank", 1, 0, 2)
+    checks.int_in_range("L", "seed", 2**64 - 1, 0)
+    with pytest.raises(
+        ValueError, match="L: rank must be an int of at least 0 and less than 2, got 2"
+    ):
+        checks.int_in_range("L", "rank", 2, 0, 2)
+    for bad in (-1, 2**64, True, 1.0, "1"):
+        with pytest.raises(ValueError, match=f"L: seed must be an int of at least 0, got {bad!r}"):
+            checks.int_in_range("L", "seed", bad, 0)
+
+
 def test_one_of() -> None:
     checks.one_of("L", "norm", "a", ("a", "b"))
     with pytest.raises(ValueError, match=r"L: norm must be one of 'a', 'b', got 'c'"):
@@ -55,3 +67,10 @@ def test_finite_names_the_row(bad: float) -> None:
     x[2, 1] = bad
     with pytest.raises(ValueError, match="x must be finite, got NaN or infinity in row 2"):
         checks.finite("L", "x", x)
+
+
+def test_outside() -> None:
+    assert checks.outside(torch.tensor([0, 2, 1]), 3) is None
+    assert checks.outside(torch.tensor([0, 3, 1]), 3) == 3
+    assert checks.outside(torch.tensor([9, -2, 1]), 3) == -2
+    assert checks.outside(torch.empty(0, dtype=torch.long), 0) is None
