@@ -5,6 +5,7 @@ from fognn.datasets.entry import Entry, Fact, where
 from fognn.datasets.episodes import Episode, Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import CIFARFS, ImageSet
 from fognn.datasets.files import unzip, write_whole
+from fognn.datasets.graph_files import read_graphs, write_graphs
 from fognn.datasets.imdb import IMDBMulti
 from fognn.datasets.mini_imagenet import MiniImageNet
 from fognn.datasets.molecules import ATOMS, BadLine, read_smiles_csv, smiles_to_graph
@@ -53,9 +54,11 @@ __all__ = [
     "generate_tsp",
     "load_official",
     "penalised_logp",
+    "read_graphs",
     "read_smiles_csv",
     "smiles_to_graph",
     "unzip",
     "where",
+    "write_graphs",
     "write_whole",
 ]

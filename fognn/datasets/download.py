@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from tqdm import tqdm  # type: ignore[import-untyped]
+from tqdm import tqdm
 
 from fognn.datasets.files import SourceError, sha256_of
 

@@ -159,12 +159,13 @@ class Episodes:
     def __iter__(self) -> Iterator[Tasks]:
         episodes = iter(self.sampler)
         while batch := list(islice(episodes, self.batch_size)):
-            yield self._tasks(batch)
+            yield self.tasks(batch)
 
     def __len__(self) -> int:
         return -(-len(self.sampler) // self.batch_size)
 
-    def _tasks(self, batch: list[Episode]) -> Tasks:
+    def tasks(self, batch: Sequence[Episode]) -> Tasks:
+        r"""The tasks of some episodes."""
         support = torch.stack([episode.support for episode in batch])
         labels = torch.stack([episode.support_labels for episode in batch])
         images = self.images.read(support.flatten())

@@ -31,11 +31,13 @@ def disk_error(path: Path, error: OSError) -> SourceError:
     if error.errno in _NO_ROOM:
         return SourceError(
             f"{path} could not be written, the disk is full ({error.strerror}): free some space, "
-            "or name a folder on another disk (FOGNN_CACHE for the cache, root= for a dataset)"
+            "or name a folder on another disk (FOGNN_CACHE for the cache, root= for a dataset, "
+            "-o for a run)"
         )
     return SourceError(
         f"{path} could not be written ({error.strerror or error}): check that its folder is "
-        "writable, or name another one (FOGNN_CACHE for the cache, root= for a dataset)"
+        "writable, or name another one (FOGNN_CACHE for the cache, root= for a dataset, -o for a "
+        "run)"
     )
 
 
@@ -77,7 +79,7 @@ def write_whole(path: Path) -> Iterator[Path]:
 
 def _no_room(error: OSError | RuntimeError) -> bool:
     # numpy and torch report a short write with words of their own and no errno.
-    words = r"requested and \d+ written|PytorchStreamWriter|unexpected pos"
+    words = r"requested and \d+ written|PytorchStreamWriter|unexpected pos|iostream error"
     return getattr(error, "errno", None) in _NO_ROOM or bool(re.search(words, str(error)))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm  # type: ignore[import-untyped]
+from tqdm import tqdm
 
 from fognn.datasets.array_pickle import load_arrays
 from fognn.datasets.few_shot import ImageSet, check_split, image_module, kept_images

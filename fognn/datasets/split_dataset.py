@@ -10,11 +10,11 @@ import torch
 from filelock import FileLock
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
-from torch_geometric.io import fs
 
 from fognn.datasets.files import disk_error, write_whole
 from fognn.datasets.flat import DAMAGE
 from fognn.datasets.sources import SourceError, cache_dir
+from fognn.ops.torch_file import load_torch
 
 __all__ = ["SplitDataset"]
 
@@ -103,7 +103,7 @@ class SplitDataset(InMemoryDataset):
 
     def _load(self, path: Path) -> None:
         try:
-            stored = fs.torch_load(str(path))
+            stored = load_torch(path)
             self._data = Data.from_dict(_widened(stored["tensors"], stored["long"]))
             self.slices = stored["slices"]
         except DAMAGE as error:

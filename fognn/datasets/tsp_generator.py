@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
-from tqdm import tqdm  # type: ignore[import-untyped]
+from tqdm import tqdm
 
 from fognn.datasets.files import write_whole
 from fognn.datasets.flat import read_npz

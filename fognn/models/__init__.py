@@ -1,11 +1,17 @@
 r"""Networks: an encoder, blocks, a head; all of them by name."""
 
+from typing import TYPE_CHECKING, Any
+
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
 from fognn.models.registry import create_model, list_models
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
 
+if TYPE_CHECKING:
+    from fognn.models.hub import PretrainedNet as PretrainedNet
+
+# PretrainedNet is not here: an import of everything must work without huggingface_hub.
 __all__ = [
     "TASKS",
     "FewShotNet",
@@ -16,3 +22,12 @@ __all__ = [
     "list_models",
     "summary",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # huggingface_hub is an extra, and slow to import.
+    if name == "PretrainedNet":
+        from fognn.models.hub import PretrainedNet
+
+        return PretrainedNet
+    raise AttributeError(f"module 'fognn.models' has no attribute {name!r}")

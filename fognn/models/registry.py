@@ -131,7 +131,8 @@ def _graph_net(
     allowed = host.options if host else ()
     for option in options:
         if option not in allowed:
-            known = ", ".join((*allowed, "channels", "layers", "dropout"))
+            own = ("fog_channels", "h1", "h2") if fog_name else ()
+            known = ", ".join((*allowed, "channels", "layers", "dropout", *own))
             raise ValueError(f"create_model: {name!r} has no setting {option!r}; known: {known}")
 
     p = 0

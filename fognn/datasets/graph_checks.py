@@ -1,0 +1,133 @@
+r"""What a graph of a user's own must be like."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Batch, Data
+
+from fognn.ops import checks
+
+__all__ = ["LEVELS", "NAMES", "GraphList", "tensor_of"]
+
+NAMES = ("x", "edge_index", "edge_attr", "y")
+LEVELS = ("graph", "node", "edge")
+
+
+class GraphList:
+    r"""Graphs that are right and all alike, in :obj:`graphs`."""
+
+    def __init__(self) -> None:
+        self.graphs: list[Data] = []
+        self._kinds: dict[str, tuple[Any, ...]] = {}
+        self._levels = list(LEVELS)
+
+    @property
+    def level(self) -> str:
+        r"""What a row of :obj:`y` belongs to. Where several levels fit all graphs, they cut
+        :obj:`y` at the same places, and the first is given."""
+        return self._levels[0]
+
+    def add(self, where: str, item: Any) -> None:
+        r"""Adds a graph as int64 and float32, with nothing but :obj:`NAMES`.
+
+        Args:
+            where (str): What the :class:`ValueError` of a graph that is wrong begins with.
+            item (Data): The graph.
+        """
+        graph = _checked(where, item)
+        kinds = {name: (graph[name].dtype, *graph[name].shape[1:]) for name in graph.to_dict()}
+        kinds["edge_index"] = (torch.int64,)
+        self._kinds = self._kinds or kinds
+        if kinds != self._kinds:
+            raise ValueError(
+                f"{where} has {_in_words(kinds)}, it must be like the first graph, which has "
+                f"{_in_words(self._kinds)}"
+            )
+        if "y" in kinds:
+            fits = _levels(graph)
+            self._levels = [level for level in self._levels if level in fits]
+            if not self._levels:
+                raise ValueError(
+                    f"{where}: y must have one row, or a row for each of {graph.x.size(0)} nodes, "
+                    f"or one for each of {graph.edge_index.size(1)} edges, in all graphs the same, "
+                    f"got shape {list(graph.y.shape)}"
+                )
+        self.graphs.append(graph)
+
+
+def tensor_of(where: str, name: str, value: Any) -> Tensor:
+    r"""Gives an int64 or float32 tensor from a tensor, an array or a number.
+
+    Args:
+        where (str): What the :class:`ValueError` of a wrong value begins with.
+        name (str): One of :obj:`NAMES`, or the name of a count.
+        value (Any): The value.
+    """
+    if isinstance(value, bool | int | float):
+        value = torch.tensor(value)
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.itemsize <= 8:
+        value = torch.from_numpy(value.astype(value.dtype.newbyteorder("=")))
+    elif isinstance(value, EdgeIndex):
+        value = value.as_tensor()
+    if not isinstance(value, Tensor) or value.layout != torch.strided or value.is_complex():
+        kind = getattr(value, "layout", None) or getattr(value, "dtype", type(value).__name__)
+        raise ValueError(f"{where}: {name} must be a dense tensor of numbers, got {kind}")
+    if name not in ("x", "edge_attr", "y") and (
+        value.is_floating_point() or value.dtype == torch.bool
+    ):
+        raise ValueError(f"{where}: {name} must hold integers, got {value.dtype}")
+    return value.detach().to(torch.float32 if value.is_floating_point() else torch.int64)
+
+
+def _checked(where: str, item: Any) -> Data:
+    if not isinstance(item, Data) or isinstance(item, Batch):
+        raise ValueError(f"{where} must be a Data with one graph, got {type(item).__name__}")
+    given = {key: value for key, value in item.to_dict().items() if value is not None}
+    for name in ("x", "edge_index"):
+        if name not in given:
+            raise ValueError(f"{where} must have {name}, it has only {sorted(given)}")
+    values = {name: tensor_of(where, name, given[name]) for name in NAMES if name in given}
+    if "y" in values and values["y"].dim() == 0:
+        values["y"] = values["y"].reshape(1)
+    graph = Data(**values)
+    _check_sizes(where, graph, given.get("num_nodes"))
+    for name in ("x", "edge_attr", "y"):
+        value = values.get(name)
+        if value is not None and value.is_floating_point() and value.numel():
+            checks.finite(where, name, value.reshape(len(value), -1))
+    return graph
+
+
+def _check_sizes(where: str, graph: Data, num_nodes: int | None) -> None:
+    x, edge_index = graph.x, graph.edge_index
+    if x.dim() == 0 or x.size(0) == 0 or num_nodes not in (None, x.size(0)):
+        nodes = "its nodes, at least one" if num_nodes is None else f"its {num_nodes} nodes"
+        raise ValueError(f"{where}: x must have a row for each of {nodes}, got {list(x.shape)}")
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise ValueError(
+            f"{where}: edge_index must have shape [2, edges], got {list(edge_index.shape)}"
+        )
+    wrong = checks.outside(edge_index, x.size(0))
+    if wrong is not None:
+        raise ValueError(
+            f"{where}: edge_index must lie in 0..{x.size(0) - 1}, the nodes of the graph, "
+            f"got {wrong}"
+        )
+    if "edge_attr" in graph:
+        checks.per_edge(where, "edge_attr", graph.edge_attr, edge_index.size(1))
+
+
+def _levels(graph: Data) -> set[str]:
+    rows = {"graph": 1, "node": graph.x.size(0), "edge": graph.edge_index.size(1)}
+    return {level for level, count in rows.items() if graph.y.size(0) == count}
+
+
+def _in_words(kinds: dict[str, tuple[Any, ...]]) -> str:
+    return ", ".join(
+        f"{name} {str(dtype).removeprefix('torch.')} {['*', *shape]}".replace("'", "")
+        for name, (dtype, *shape) in kinds.items()
+        if name != "edge_index"
+    )
