@@ -13,7 +13,7 @@ from fognn.datasets.files import write_whole
 from fognn.datasets.molecules import ATOMS
 from fognn.report.graph_panels import draw_atoms, draw_blocks, draw_network, draw_tour
 from fognn.report.molecule_drawing import has_rdkit, molecule_png, molecule_svg
-from fognn.report.page import figure_png, figure_svg, page
+from fognn.report.page import figure_png, figure_svg, page, panels
 from fognn.report.plots import COLOURS, grid, style_axis
 
 __all__ = ["KINDS", "Drawing", "check_output", "save_drawing"]
@@ -86,7 +86,7 @@ def save_drawing(drawing: Drawing, path: str | Path, table: str = "") -> Path:
     content = (
         _picture(drawing)
         if path.suffix.lower() == ".png"
-        else page(drawing.title, drawing.note, table, _figures(drawing)).encode()
+        else page(drawing.title, drawing.note, [table, panels(_figures(drawing))]).encode()
     )
     with write_whole(path) as temporary:
         temporary.write_bytes(content)

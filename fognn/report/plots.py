@@ -2,13 +2,36 @@ r"""matplotlib, imported only when something is drawn, and the look of all drawi
 
 from typing import Any
 
-__all__ = ["COLOURS", "grid", "pyplot", "style_axis"]
+__all__ = [
+    "COLOURS",
+    "INK",
+    "LINES",
+    "RULE",
+    "grid",
+    "line_colour",
+    "pyplot",
+    "style_axis",
+]
 
 # Okabe and Ito's colours, which readers with any colour vision can tell apart; then more greys.
 COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"),
     *("#F0E442", "#000000", "#8C8C8C"),
 )
+
+# Lines on a light page and on a dark one: those of the above that are dark enough for thin lines
+# on white, and brighter ones of the same hues.
+LINES = (
+    *(("#0072B2", "#56B4E9"), ("#D55E00", "#FF9142"), ("#009E73", "#2CD3A0")),
+    *(("#CC79A7", "#E8A9CB"), ("#000000", "#F2F2F2"), ("#8C8C8C", "#A6A6A6")),
+)
+# Colours that stand for those of the page around a drawing, whether it is light or dark.
+INK, RULE = "#010000", "#010001"
+
+
+def line_colour(series: int) -> str:
+    r"""The colour that stands for :obj:`LINES`, which begin again when all are used."""
+    return f"#0200{series % len(LINES):02x}"
 
 
 def pyplot() -> Any:

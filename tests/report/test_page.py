@@ -1,7 +1,21 @@
 import base64
+import re
 from html.parser import HTMLParser
 
-from fognn.report.page import figure_png, figure_svg, page, table_html
+import pytest
+
+from fognn.report.page import (
+    PAPER,
+    figure_png,
+    figure_svg,
+    page,
+    panels,
+    paragraph,
+    points,
+    section,
+    table_html,
+)
+from fognn.report.plots import LINES
 
 
 class Reader(HTMLParser):
@@ -27,16 +41,54 @@ class Reader(HTMLParser):
 
 def test_page_is_whole_and_needs_nothing_else() -> None:
     table = table_html(["a", "b"], [["1", "<2>"]])
-    figures = [figure_png(b"bytes", 'cap "one"'), figure_svg("<svg></svg>", "two & three")]
-    text = page("A < B", "note", table, figures)
+    figures = [figure_png(b"bytes", 'cap "one"'), figure_svg("<svg></svg>", 'two & "three"')]
+    parts = [section("C > D", [table, paragraph("e & f"), points(["g < h"])]), panels(figures)]
+    text = page("A < B", "note <&>", parts)
     reader = Reader(text)
     assert reader.open == []
-    assert "A < B" in reader.texts
-    assert "<2>" in reader.texts
-    assert "two & three" in reader.texts
+    for expected in ("A < B", "note <&>", "<2>", "C > D", "e & f", "g < h", 'two & "three"'):
+        assert expected in reader.texts
     (image,) = [attributes for tag, attributes in reader.tags if tag == "img"]
     assert image["alt"] == 'cap "one"'
     head, content = str(image["src"]).split(",")
     assert head == "data:image/png;base64"
     assert base64.b64decode(content) == b"bytes"
+    (drawing,) = [attributes for tag, attributes in reader.tags if tag == "svg"]
+    assert drawing == {"role": "img", "aria-label": 'two & "three"'}
     assert "http" not in text
+
+
+def test_names_above_columns() -> None:
+    reader = Reader(table_html(["a", "b", "c"], [["1", "2", "3"]], [("", 1), ("both", 2)]))
+    assert reader.open == []
+    spans = [attributes["colspan"] for tag, attributes in reader.tags if "colspan" in attributes]
+    assert spans == ["1", "2"]
+    assert [tag for tag, _ in reader.tags].count("tr") == 3
+    assert [tag for tag, _ in Reader(table_html(["a"], [["1"]])).tags].count("tr") == 2
+
+
+def luminance(colour: str) -> float:
+    """As WCAG 2 defines it."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_all_can_be_read_on_light_and_on_dark(dark: bool) -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    text = page("", "", [])
+    light_part, dark_part = text.split("@media (prefers-color-scheme: dark)")
+    part = dark_part if dark else light_part
+    colours = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-fA-F]{6});", part))
+    assert colours["paper"] == PAPER[dark]
+    # WCAG 2: 4.5 for text, 3 for lines that carry meaning.
+    assert contrast(colours["ink"], colours["paper"]) > 10
+    assert contrast(colours["soft"], colours["paper"]) > 4.5
+    for series in range(len(LINES)):
+        assert contrast(colours[f"line-{series}"], colours["paper"]) >= 3, series
