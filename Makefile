@@ -3,13 +3,13 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dev,chem,tsp,vision,report
+EXTRAS := dev,chem,tsp,vision,report,hub,tensorboard
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check format benchmark clean
 
 help:
-	@echo "make demo       build and train all the paper's networks for a few steps, print the table"
+	@echo "make demo       train GCN and GCN+FOG on generated graphs, write demo/report.html"
 	@echo "make test       ruff, mypy and the whole default test suite"
 	@echo "make benchmark  ratios of time and memory (about ten minutes)"
 	@echo "make format     let ruff format the code"
@@ -23,7 +23,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 install: $(VENV)/installed
 
 demo: install
-	$(BIN)/python examples/all_networks.py
+	$(BIN)/python examples/demo.py
 
 check: install
 	$(BIN)/ruff check .

@@ -1,18 +1,29 @@
 """The command as a user runs it: its output, what it writes and its exit code."""
 
+import contextlib
+import csv
+import io
+import json
 import os
 import re
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import torch
+import yaml
 
 import fognn
 from fognn.cli import main
+from fognn.models import list_models
 
 CSV = "name,smiles,sol\na,CCO,0.5\nb,CC(C,1\nc,CC#N,1.5\nd,[Au],2\n"
 
@@ -111,7 +122,10 @@ def test_output_into_a_closed_pipe() -> None:
 # In this process
 
 
-@pytest.mark.parametrize("command", [[], ["data"], ["generate"], ["generate", "tsp"]])
+HELP = ["data", "train", "evaluate", "predict", "export", "models", "info", "generate"]
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in HELP), ["generate", "tsp"]])
 def test_every_help_has_an_example(run, command: list[str]) -> None:
     done = run(*command, "--help")
     assert done.returncode == 0
@@ -281,3 +295,282 @@ def test_looking_at_data_loads_no_training_and_no_chemistry() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+# Training
+
+SMALL = ["train", "cluster", "gcn", "--fraction", "0.0008", "--batch-size", "4", "--threads", "1"]
+SMALL += ["--set", "model.channels=8"]
+MOLECULES = [*("CCO", "CC", "CCC", "CCN", "C=C", "C#N", "CCCl", "CCBr", "c1ccccc1", "CO")] * 2
+
+
+def scores(folder: Path) -> list[dict[str, str]]:
+    """metrics.csv without what the clock decides."""
+    with open(folder / "metrics.csv", newline="") as file:
+        return [
+            {name: text for name, text in row.items() if "seconds" not in name}
+            for row in csv.DictReader(file)
+        ]
+
+
+def interrupted(arguments: list[str], folder: Path, lines: int, number: signal.Signals) -> Done:
+    """A process that gets a signal once metrics.csv has so many lines."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "fognn", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(fognn.__file__).parents[1])},
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while child.poll() is None and time.monotonic() < deadline:
+            file = folder / "metrics.csv"
+            if file.exists() and len(file.read_text().splitlines()) >= lines:
+                child.send_signal(number)
+                break
+            time.sleep(0.005)
+        out, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait(timeout=60)
+    return Done(child.returncode, out, err)
+
+
+def test_killed_then_interrupted_it_goes_on(run, tmp_path: Path) -> None:
+    folder = tmp_path / "here" / "run"
+    arguments = [*SMALL, "--epochs", "150", "-o", "run"]
+    done = interrupted(arguments, folder, 3, signal.SIGKILL)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    first = len(scores(folder))
+    assert 2 <= first < 150
+
+    done = interrupted(arguments, folder, first + 3, signal.SIGINT)
+    assert done.returncode == 130, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    again = re.escape(shlex.join(["fognn", *arguments]))
+    last = done.stderr.splitlines()[-1]
+    assert re.fullmatch(
+        rf"fognn: stopped in epoch \d+ after batch \d of 2, saved in run; to go on: {again}", last
+    )
+    assert f"goes on after epoch {first}\n" in done.stderr
+    assert f"epoch {first + 1}/150: loss " in done.stderr, "a line an epoch, no terminal"
+    assert len(scores(folder)) < 150
+
+    done = run(*arguments, "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    run(*SMALL, "--epochs", "150", "-o", "whole", "--quiet")
+    assert scores(folder) == scores(tmp_path / "here" / "whole")
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on the molecules of a csv file, made once."""
+    place = tmp_path_factory.mktemp("trained")
+    lines = [f"{smiles},{number % 10}" for number, smiles in enumerate(MOLECULES)]
+    (place / "mine.csv").write_text("\n".join(["smiles,sol", *lines]))
+    command = f"train {place}/mine.csv gin+fog --target-column sol --epochs 2 -o run --quiet"
+    command += " --set model.channels=8 --lr 0.01 --seed 3 --weight-decay 0.1 --precision 64-true"
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
+        patch.setattr(warnings, "showwarning", warnings.showwarning)  # main replaces it
+        patch.chdir(place)
+        patch.setattr(sys, "argv", ["fognn", *command.split()])
+        with pytest.raises(SystemExit) as left:
+            main()
+    assert not left.value.code
+    assert re.fullmatch(r"gin\+fog on .*mine\.csv, seed 3: test mae at .*\nrun\n", out.getvalue())
+    result = json.loads((place / "run" / "result.json").read_text())
+    assert result["command"] == f"fognn {command}"
+    return place / "run"
+
+
+@pytest.fixture
+def trained(once: Path, tmp_path: Path) -> Path:
+    """A copy of it, for each test."""
+    return Path(shutil.copytree(once, tmp_path / "here" / "run"))
+
+
+def test_options_are_in_the_config(trained: Path) -> None:
+    config = yaml.safe_load((trained / "config.yaml").read_text())
+    assert (config["seed"], config["precision"]) == (3, "64-true")
+    assert config["data"]["target"] == "sol"
+    assert config["training"]["lr"] == 0.01
+    assert config["training"]["weight_decay"] == 0.1
+    assert config["training"]["epochs"] == 2
+    assert config["model"]["channels"] == 8
+
+
+def test_evaluate(run, trained: Path) -> None:
+    result = json.loads((trained / "result.json").read_text())
+    for split in ("val", "test"):
+        for at in ("last", "best"):
+            done = run("evaluate", "run", "--split", split, "--checkpoint", at)
+            assert (done.returncode, done.stderr) == (0, "")
+            seen = dict(line.split(": ") for line in done.stdout.splitlines())
+            assert list(seen) == [
+                f"{split}_{name}" for name in ("loss", "mae_batches", "mae_items")
+            ]
+            assert float(seen[f"{split}_loss"]) == pytest.approx(
+                result[split][at]["loss"], rel=1e-5
+            )
+            items = result[split][at]["items"]
+            assert float(seen[f"{split}_mae_items"]) == pytest.approx(items, rel=1e-5)
+
+
+def test_predict(run, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("name,molecule\na,CCO\nb,CC(C\nc,CC#N\n")
+    arguments = ["predict", "run", str(tmp_path / "new.csv"), "-o", "out.csv"]
+    assert_one_line(run(*arguments), "smiles_column must be one of .*'molecule'")
+    arguments += ["--smiles-column", "molecule"]
+    assert_one_line(run(*arguments), r"new\.csv, line 3: smiles must be .*'CC\(C'")
+    assert written(tmp_path) == ["run"]
+    done = run(*arguments, "--skip-bad")
+    assert (done.returncode, done.stdout) == (0, "out.csv: 2 predictions\n")
+    lines = (tmp_path / "here" / "out.csv").read_text().splitlines()
+    assert lines[0] == "graph,smiles,prediction"
+    assert [line.split(",")[1] for line in lines[1:]] == ["CCO", "CC#N"]
+
+
+def test_export(run, trained: Path, tmp_path: Path) -> None:
+    done = run("export", "run", "-o", "hub")
+    assert (done.returncode, done.stdout) == (0, "hub\n")
+    folder = tmp_path / "here" / "hub"
+    assert json.loads((folder / "config.json").read_text())
+    weights = fognn.load(folder).state_dict().values()
+    for mine, twin in zip(fognn.load(trained).state_dict().values(), weights, strict=True):
+        torch.testing.assert_close(twin, mine, check_dtype=False, rtol=1e-6, atol=0)
+
+
+def test_repeated_from_its_config_alone(run, trained: Path, tmp_path: Path) -> None:
+    done = run("train", "--config", "run/config.yaml", "-o", "again", "-q")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert scores(tmp_path / "here" / "again") == scores(trained)
+
+
+def test_a_finished_run_is_read(run, trained: Path) -> None:
+    before = {path.name: path.stat().st_mtime_ns for path in trained.iterdir()}
+    done = run("train", "--config", "run/config.yaml", "-o", "run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("gin+fog on ")
+    assert {path.name: path.stat().st_mtime_ns for path in trained.iterdir()} == before
+
+
+def test_another_run_is_not_overwritten(run, trained: Path) -> None:
+    done = run("train", "--config", "run/config.yaml", "-o", "run", "--lr", "0.5")
+    assert_one_line(done, r"folder 'run' holds another run \(training\.lr: 0\.01 and 0\.5")
+
+
+def test_folders_have_names(run, tmp_path: Path) -> None:
+    done = run(*SMALL, "--epochs", "1", "--seed", "2")
+    assert done.returncode == 0
+    assert re.search(r"^gcn on CLUSTER in runs/cluster-gcn-seed2-\w{8}: begins$", done.stderr, re.M)
+    assert re.search(r"^epoch 1/1: loss .* left$", done.stderr, re.M)
+    (name,) = [path.name for path in (tmp_path / "here" / "runs").iterdir()]
+    assert done.stdout.endswith(f"runs/{name}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train"], "data and model must be given, or a config"),
+        (["train", "cluster"], "data and model must be given, or a config"),
+        (["train", "zink", "gcn"], "must be one of PATTERN, .*got 'zink'"),
+        (["train", "cluster", "gcm"], "'gcm'.*gcn"),
+        (["train", "zinc", "gcn"], r"zinc12k\.npz .*set FOGNN_DATA"),
+        (["train", "zinc", "gcn", "--data", "/nowhere"], "data must name an existing folder"),
+        (["train", "cluster", "fewshot-fog"], "model"),
+        (["train", "nothing.csv", "gcn", "--target-column", "x"], "nothing.csv"),
+        (["train", "nothing.npz", "gcn"], "nothing.npz"),
+        (["train", "--config", "nothing.yaml"], "nothing.yaml is not there"),
+        (["train", "zinc", "gcn", "--config", "x.yaml"], "config must be given alone"),
+        ([*SMALL, "--epochs", "0"], "training.epochs must be .*0"),
+        ([*SMALL, "--lr", "-1"], "training.lr must be above 0, got -1"),
+        ([*SMALL, "--lr", "nan"], "training.lr must be above 0, got nan"),
+        ([*SMALL, "--weight-decay", "-1"], "training.weight_decay must be at least 0"),
+        ([*SMALL, "--batch-size", "0"], "training.batch_size must be"),
+        ([*SMALL, "--fraction", "2"], "data.fraction must be above 0 and at most 1, got 2"),
+        ([*SMALL, "--threads", "0"], "machine.threads must be"),
+        ([*SMALL, "--ranks", "3"], "batch_size must be a multiple of machine.ranks, got 4 and 3"),
+        ([*SMALL, "--device", "tpu"], "machine.device must be one of .*'tpu'"),
+        ([*SMALL, "--device", "cuda"], "device must be one that this machine has .*'cuda'"),
+        ([*SMALL, "--precision", "8"], "precision must be one of .*'8'"),
+        ([*SMALL, "--set", "model.hh=3"], "no setting 'hh'"),
+        ([*SMALL, "--set", "training.speed=3"], "'training.speed'"),
+        ([*SMALL, "--set", "training.lr"], "'training.lr'"),
+        ([*SMALL, "--set", "training.lr=fast"], "training.lr.*'fast'"),
+        ([*SMALL, "--logger", "comet"], "logger must be one of .*'comet'"),
+        ([*SMALL, "--logger", "wandb"], "logger 'wandb' is not installed: pip install wandb"),
+        (["evaluate", "nowhere"], "run must be a run folder or a checkpoint, got 'nowhere'"),
+        (["predict", "nowhere", "x.csv", "-o", "y.csv"], "run must be .*got 'nowhere'"),
+        (["export", "nowhere", "-o", "hub"], "run must be .*got 'nowhere'"),
+        (["models", "x*"], r"'x\*'"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    run, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    if "cuda" in arguments and torch.cuda.is_available():
+        pytest.skip("this machine has it")
+    done = run(*arguments)
+    assert_one_line(done, message)
+    assert done.stdout == ""
+    assert written(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "cluster", "gcn", "--seed", "-1"], "--seed"),
+        (["train", "cluster", "gcn", "--lr", "fast"], "--lr"),
+        (["train", "cluster", "gcn", "more"], "more"),
+        (["predict", "run", "x.csv"], "--output"),
+        (["predict", "run"], "INPUT"),
+        (["evaluate"], "Missing argument 'run'"),
+        (["export", "run"], "--folder"),
+    ],
+)
+def test_wrong_usage_of_training(run, tmp_path: Path, arguments, message: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert re.search(message, done.stderr)
+    assert "Traceback" not in done.stderr
+    assert written(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "run", "--split", "valid"], "split must be one of .*'valid'"),
+        (["evaluate", "run", "--checkpoint", "first"], "checkpoint must be one of .*'first'"),
+        (["evaluate", "run", "--device", "tpu"], "device must be .*'tpu'"),
+        (["evaluate", "run/best.ckpt", "--threads", "0"], "threads must be"),
+        (["predict", "run", "nothing.csv", "-o", "y.csv"], "nothing.csv"),
+        (["predict", "run", "nothing.npz", "-o", "y.csv"], "nothing.npz"),
+        (["predict", "run", "x.xlsx", "-o", "y.csv"], "x.xlsx"),
+        (["predict", "run", "x.csv", "-o", "y.csv", "--batch-size", "0"], "batch_size must be"),
+    ],
+)
+def test_bad_input_of_a_trained_run(run, trained: Path, tmp_path: Path, arguments, message) -> None:
+    done = run(*arguments)
+    assert_one_line(done, message)
+    assert done.stdout == ""
+    assert written(tmp_path) == ["run"]
+
+
+def test_models(run) -> None:
+    done = run("models")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(re.search(rf"^{re.escape(name)}\b", done.stdout, re.M) for name in list_models())
+    fog = run("models", "*+fog").stdout
+    assert re.search(r"^gcn\+fog\b", fog, re.M)
+    assert not re.search(r"^gcn\b(?!\+)", fog, re.M)
+
+
+def test_info(run, tmp_path: Path) -> None:
+    done = run("info")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(rf"^torch +{re.escape(torch.__version__)}$", done.stdout, re.M)
+    assert re.search(rf"^threads +{torch.get_num_threads()}$", done.stdout, re.M)
+    assert re.search(rf"^cache +{re.escape(str(tmp_path / 'cache'))}$", done.stdout, re.M)
+    assert written(tmp_path) == []

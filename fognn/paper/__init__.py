@@ -1,6 +1,24 @@
-r"""The paper as data: its rows, and the network of each."""
+r"""The paper as data: its rows, their networks, their training."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from fognn.paper.build import build
 from fognn.paper.rows import Row, rows
 
-__all__ = ["Row", "build", "rows"]
+if TYPE_CHECKING:
+    from fognn.paper.protocol import config_of, protocol
+    from fognn.paper.training import train
+
+__all__ = ["Row", "build", "config_of", "protocol", "rows", "train"]
+
+# Who only reads the rows need not wait for Lightning.
+_LATER = {"config_of": "protocol", "protocol": "protocol", "train": "training"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        value = getattr(import_module(f"fognn.paper.{_LATER[name]}"), name)
+        globals()[name] = value  # the module of the same name must not stay in its place
+        return value
+    raise AttributeError(f"module 'fognn.paper' has no attribute {name!r}")

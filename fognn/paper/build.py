@@ -20,8 +20,19 @@ def build(row: Row, **settings: Any) -> Module:
             the GCN of the paper's equation, ``aggr="mean"`` its GraphSAGE, ``benchmark=True`` the
             GraphSAGE that it quotes, ``gate="after"`` its GatedGCN.
     """
+    task = None if row.few_shot else _TASKS.get(row.dataset, row.dataset.lower())
+    return create_model(name_of(row), task, **(settings_of(row) | settings))
+
+
+def name_of(row: Row) -> str:
+    r"""The name of a row's network in :func:`fognn.list_models`."""
+    return f"fewshot-{row.model}".lower() if row.few_shot else row.model.lower()
+
+
+def settings_of(row: Row) -> dict[str, Any]:
+    r"""The settings of a row's network, as :func:`fognn.models.create_model` takes them."""
     if row.few_shot:
-        return create_model(f"fewshot-{row.model}", layers=row.layers, **settings)
+        return {"layers": row.layers}
     own: dict[str, Any] = {
         "channels": row.channels[0],
         "layers": row.layers,
@@ -31,5 +42,4 @@ def build(row: Row, **settings: Any) -> Module:
         own |= {"h1": row.h1, "h2": row.h2, "fog_channels": row.p}
     if row.heads is not None:
         own["heads"] = row.heads[0]
-    task = _TASKS.get(row.dataset, row.dataset.lower())
-    return create_model(row.model, task, **(own | settings))
+    return own

@@ -1,0 +1,133 @@
+r"""From a row of the paper to a run: its data, its network, its optimiser, its schedule."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fognn.datasets.catalog import entry_of
+from fognn.models import list_models
+from fognn.paper.build import name_of, settings_of
+from fognn.paper.rows import Row, rows
+from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
+from fognn.training.data import PLAIN_ZINC, few_shot
+from fognn.training.own_data import is_file, own_objective
+from fognn.training.values import unknown
+
+__all__ = ["config_of", "protocol"]
+
+_SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
+# The paper counts iterations in few-shot learning: so many make an epoch here.
+_STEPS = 1000
+# Height and width, and colours. The paper has only the first.
+_IMAGES = {"miniImageNet": (84, 3), "CIFAR-FS": (32, 3), "Omniglot": (28, 1)}
+
+
+def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
+    r"""The run of a row, by the paper's protocol.
+
+    Args:
+        row: One of :func:`fognn.paper.rows`.
+        seed: The seed.
+        **settings: Of the network, what to change, as in :func:`fognn.paper.build`.
+    """
+    model = ModelConfig(name_of(row), settings_of(row) | settings)
+    return Config(_data(row.dataset), model, _training(row), seed)
+
+
+def protocol(
+    data: str, model: str, seed: int = 0, values: Mapping[str, Any] | None = None
+) -> Config:
+    r"""The run of a dataset and a network, by the paper's protocol where it has such a row.
+
+    Where it has none, a network of 64 channels is trained like FOG on the same dataset (of images:
+    like FOG on miniImageNet); on a file of one's own, by the defaults of
+    :class:`~fognn.training.TrainingConfig`.
+
+    Args:
+        data: A dataset, or a file of one's own.
+        model: A network of :func:`fognn.list_models`.
+        seed: The seed.
+        values: What to change, by dotted names: ``{"training.lr": 1e-3, "model.h1": 8}``.
+    """
+    values = dict(values or {})
+    model = model.lower()
+    if is_file(DataConfig(data)):
+        _known(model)
+        return _own(data, model, seed, values)
+    wanted = _data(data)
+    shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in ("n_way", "k_shot")}
+    wanted = dataclasses.replace(wanted, **shots)
+    if few_shot(wanted) and f"fewshot-{model}" in list_models():
+        model = f"fewshot-{model}"
+    _known(model)
+    if few_shot(wanted) != model.startswith("fewshot-"):
+        kind = "images, which a" if few_shot(wanted) else "graphs, which no"
+        raise ValueError(
+            f"model must fit the data: {wanted.name} is a set of {kind} 'fewshot-' network takes, "
+            f"got {model!r}"
+        )
+    alike = [row for row in rows() if _data(row.dataset) == wanted]
+    found = [row for row in alike if name_of(row) == model]
+    if found:
+        return config_of(found[0], seed).with_values(values)
+    settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
+    if few_shot(wanted):
+        # A set of images that the paper does not have, or another number of shots.
+        alike = [row for row in rows(table=5) if _data(row.dataset).k_shot == shots["k_shot"]]
+        alike = alike or rows(table=5)
+        size, colours = _IMAGES[wanted.name]
+        settings = {"layers": 3, "image_size": size, "image_channels": colours}
+    else:
+        settings["dropout"] = alike[0].dropout
+    config = Config(wanted, ModelConfig(model, settings), _training(alike[0]), seed)
+    return config.with_values(values)
+
+
+def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
+    changes = {key.removeprefix("data."): values[key] for key in values if key.startswith("data.")}
+    name = str(Path(data).expanduser().resolve())
+    start = Config(
+        DataConfig(name),
+        ModelConfig(model, {"channels": 64, "layers": 4, "dropout": 0.0}),
+        TrainingConfig("l1", "mae"),
+        seed,
+    ).with_values({f"data.{key}": value for key, value in changes.items()})
+    objective = own_objective(start.data)
+    return start.with_values(
+        {f"training.{key}": value for key, value in objective.items()} | values
+    )
+
+
+def _known(model: str) -> None:
+    if model not in list_models():
+        raise ValueError(unknown(model, list_models(), "model: ").replace("setting", "network"))
+
+
+def _data(name: str) -> DataConfig:
+    shots = _SHOTS.fullmatch(name)
+    if shots:
+        n_way, k_shot = int(shots[2]), int(shots[3])
+        return DataConfig(entry_of(shots[1]).name, n_way=n_way, k_shot=k_shot)
+    if name.lower() == PLAIN_ZINC.lower():
+        return DataConfig(PLAIN_ZINC)
+    return DataConfig(entry_of(name).name)
+
+
+def _training(row: Row) -> TrainingConfig:
+    settings: dict[str, Any] = {
+        name: getattr(row, name)
+        for name in ("batch_size", "lr", "weight_decay", "schedule", "patience", "min_lr")
+        if getattr(row, name) is not None
+    }
+    unit = _STEPS if row.few_shot else 1
+    settings |= {
+        name: getattr(row, name) // unit
+        for name in ("epochs", "step")
+        if getattr(row, name) is not None
+    }
+    loss, metric = ("l1" if row.metric == "mae" else "cross_entropy"), row.metric
+    if row.dataset in ("PATTERN", "CLUSTER"):
+        loss, metric = f"balanced_{loss}", f"balanced_{metric}"
+    return TrainingConfig(loss, metric, **settings)

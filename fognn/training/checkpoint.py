@@ -1,0 +1,80 @@
+r"""Checkpoints: written whole, read without running any code."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn import Module
+
+from fognn.datasets.files import SourceError, write_whole
+from fognn.datasets.flat import DAMAGE
+from fognn.models import Task, create_model
+from fognn.ops.torch_file import load_torch
+from fognn.training.config import Config
+
+__all__ = ["build", "read_checkpoint", "rebuild", "settings_of", "write_checkpoint"]
+
+FORMAT = 1
+
+
+def build(config: Config, task: Task | None) -> Module:
+    r"""The untrained network of a run, its weights drawn from the run's seed.
+
+    The random numbers of the caller are as they were before.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        return create_model(config.model.name, task, **settings_of(config, task))
+
+
+def settings_of(config: Config, task: Task | None) -> dict[str, Any]:
+    r"""The settings of the network; of images the number of classes is in the data."""
+    own = {"n_way": config.data.n_way} if task is None else {}
+    return own | config.model.settings
+
+
+def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:
+    r"""Writes a checkpoint that stands for itself: how the network is built is in it.
+
+    Args:
+        path: Where.
+        config: The run.
+        task: What the network reads and answers.
+        state: Tensors and plain values by name; ``"model"`` holds the network's weights.
+    """
+    content = {
+        "format": FORMAT,
+        "config": config.to_dict(),
+        "task": None if task is None else asdict(task),
+        **state,
+    }
+    with write_whole(path) as temporary:
+        torch.save(content, temporary)
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    r"""Reads a checkpoint. It cannot make Python run anything: ``weights_only=True``, and none of
+    the names that PyG adds to torch's list."""
+    try:
+        content = load_torch(path)
+    except FileNotFoundError as error:
+        raise ValueError(f"{path} is not there: the run has not finished an epoch yet") from error
+    except DAMAGE as error:
+        raise SourceError(
+            f"{path} is damaged ({type(error).__name__}): remove it to train from the beginning"
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise SourceError(f"{path} is no checkpoint of this version of fognn")
+    return content
+
+
+def rebuild(content: dict[str, Any]) -> tuple[Module, Config, Task | None]:
+    r"""The trained network of a checkpoint, ready to predict, and how it was made."""
+    config = Config.from_dict(content["config"], "checkpoint")
+    task = None if content["task"] is None else Task(**content["task"])
+    model = build(config, task)
+    if config.precision == "64-true":
+        model.double()
+    model.load_state_dict(content["model"])
+    return model.eval(), config, task

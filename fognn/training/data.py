@@ -1,0 +1,203 @@
+r"""From a configuration to the batches of its splits."""
+
+import math
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from fognn.datasets.catalog import entry_of
+from fognn.datasets.entry import Entry
+from fognn.datasets.episodes import Episodes, EpisodeSampler, Tasks
+from fognn.datasets.few_shot import ImageSet
+from fognn.datasets.imdb import IMDBMulti
+from fognn.datasets.sbm_generator import SPLIT_SIZES
+from fognn.loader import PackedLoader
+from fognn.models import TASKS, Task
+from fognn.training.config import Config, DataConfig
+from fognn.training.own_data import is_file, own_graphs, own_task
+
+__all__ = [
+    "FOLDS",
+    "PLAIN_ZINC",
+    "Loader",
+    "few_shot",
+    "fingerprint",
+    "folded",
+    "open_split",
+    "splits_of",
+    "task_of",
+]
+
+# The limitation study takes ZINC with every atom the same.
+PLAIN_ZINC = "ZINC-without-node-features"
+FOLDS = 10
+
+
+class Loader(Protocol):
+    r"""What the loop needs to iterate over an epoch."""
+
+    def set_epoch(self, epoch: int) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+def few_shot(data: DataConfig) -> bool:
+    r"""Whether these are images for few-shot learning."""
+    return not is_file(data) and _entry(data).kind == "images"
+
+
+def folded(data: DataConfig) -> bool:
+    r"""Whether the dataset has folds in place of splits."""
+    return not is_file(data) and not _entry(data).splits
+
+
+def task_of(data: DataConfig) -> Task | None:
+    r"""What a network reads and answers on these data; :obj:`None` for images."""
+    if is_file(data):
+        return own_task(data)
+    entry = _entry(data)
+    return None if entry.kind == "images" else TASKS[entry.name.lower()]
+
+
+def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -> Loader:
+    r"""The batches of a split, those of one rank for training.
+
+    Args:
+        config: The run.
+        split: ``"train"`` (shuffled by the run's seed), ``"val"`` or ``"test"``.
+        rank: Number of this process.
+        world_size: Number of processes that share each batch.
+    """
+    data, size = config.data, config.training.batch_size
+    if split not in splits_of(data):
+        raise ValueError(f"split must be one of {', '.join(splits_of(data))}, got {split!r}")
+    train = split == "train"
+    ranks = (rank, world_size) if train else (0, 1)
+    if few_shot(data):
+        images = _images(data, split)
+        seed = config.seed if train else data.seed
+        tasks = config.training.steps * size if train else data.episodes
+        return EpisodeLoader(images, data, tasks, size, seed, train, *ranks)
+    graphs = own_graphs(data, split) if is_file(data) else _graphs(data, split)
+    return PackedLoader(
+        graphs,
+        size // ranks[1],
+        shuffle=train,
+        seed=config.seed,
+        rank=ranks[0],
+        world_size=ranks[1],
+    )
+
+
+def splits_of(data: DataConfig) -> tuple[str, ...]:
+    r"""The splits that there are. A held-out fold without ``holdout`` is ``"val"``: it is looked
+    at in every epoch, so it cannot be called a test."""
+    if folded(data) and not data.holdout:
+        return ("train", "val")
+    return ("train", "val", "test")
+
+
+def fingerprint(loader: Loader) -> str:
+    r"""A checksum of what a loader holds, so that a resumed run sees the same graphs."""
+    if isinstance(loader, PackedLoader):
+        # PyG gives the names of attributes in another order in each process.
+        columns = loader.pack.columns
+        values = [columns[name].values for name in sorted(columns)]
+        edges = loader.pack.edges
+        tensors = [loader.pack.num_nodes, edges.source, edges.in_degree, *values]
+    else:
+        assert isinstance(loader, EpisodeLoader)
+        tensors = [loader.images.images, loader.images.labels]
+    digest = 0
+    for tensor in tensors:
+        if isinstance(tensor, Tensor):
+            digest = zlib.crc32(tensor.contiguous().numpy().tobytes(), digest)
+    return f"{digest:08x}"
+
+
+@dataclass
+class EpisodeLoader:
+    r"""The tasks of an epoch: of few-shot learning, each with its own support set and one query.
+
+    Training never sees an episode twice; validation and test see the same ones in every epoch.
+    """
+
+    images: ImageSet
+    data: DataConfig
+    tasks: int
+    batch_size: int
+    seed: int
+    train: bool
+    rank: int = 0
+    world_size: int = 1
+    epoch: int = 0
+
+    def __post_init__(self) -> None:
+        self.sampler = EpisodeSampler(
+            self.images.labels,
+            self.data.n_way,
+            self.data.k_shot,
+            seed=self.seed,
+            names=self.images.classes,
+        )
+        self.episodes = Episodes(self.images, self.sampler)
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return -(-self.tasks // self.batch_size)
+
+    def __iter__(self) -> Iterator[Tasks]:
+        first = self.epoch * self.tasks if self.train else 0
+        for start in range(first, first + self.tasks, self.batch_size):
+            end = min(start + self.batch_size, first + self.tasks)
+            numbers = range(start + self.rank, end, self.world_size)
+            yield self.episodes.tasks([self.sampler.episode(number) for number in numbers])
+
+
+def _entry(data: DataConfig) -> Entry:
+    return entry_of("zinc" if data.name == PLAIN_ZINC else data.name)
+
+
+def _images(data: DataConfig, split: str) -> ImageSet:
+    entry = _entry(data)
+    # Omniglot's usual split has no classes for validation: new tasks from those of training.
+    images: ImageSet = entry.open(split if split in entry.splits else "train", data.folder)
+    return images
+
+
+def _graphs(data: DataConfig, split: str) -> Any:
+    entry = _entry(data)
+    if folded(data):
+        return _fold(data, split)
+    if entry.generated:
+        size = math.ceil(SPLIT_SIZES[entry.name][split] * data.fraction)
+        return entry.make(split=split, seed=data.seed, num_graphs=size, data=data.folder)
+    graphs = entry.open(split, data.folder)
+    if data.name == PLAIN_ZINC:
+        graphs._data.x = torch.zeros_like(graphs._data.x)
+    return graphs[: math.ceil(len(graphs) * data.fraction)]
+
+
+def _fold(data: DataConfig, split: str) -> Any:
+    graphs = IMDBMulti(data=data.folder)
+    folds = graphs.folds()
+    number = data.fold
+    if number is None or number > len(folds):
+        raise ValueError(f"config: data.fold must lie in 1..{len(folds)}, got {number}")
+    held_out = folds[number - 1][1]
+    # Of the folds' files, test_idx of fold k is what no other fold tests on.
+    next_one = folds[number % len(folds)][1]
+    if split == "train":
+        without = torch.cat([held_out, next_one]) if data.holdout else held_out
+        keep = torch.ones(len(graphs), dtype=torch.bool)
+        keep[without] = False
+        chosen = keep.nonzero().flatten()
+    else:
+        chosen = next_one if data.holdout and split == "val" else held_out
+    return graphs[chosen[: math.ceil(len(chosen) * data.fraction)]]

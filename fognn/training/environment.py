@@ -1,0 +1,107 @@
+r"""What a run ran on: versions, the commit, the machine."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fognn import __version__
+from fognn.datasets.sources import cache_dir, data_dir
+
+__all__ = ["commit", "device_of", "environment", "report_environment"]
+
+_PACKAGES = ("torch", "torch_geometric", "lightning", "torchmetrics", "numpy")
+
+
+def environment() -> dict[str, Any]:
+    r"""Versions, commit, threads and machine, as they stand in ``result.json``."""
+    versions = {"fognn": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return {
+        "versions": versions,
+        "commit": commit(),
+        "threads": torch.get_num_threads(),
+        "machine": {
+            "system": platform.platform(),
+            "cpu": _cpu(),
+            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
+            else os.cpu_count(),
+            "memory_gib": _memory(),
+        },
+    }  # fmt: skip
+
+
+def report_environment() -> str:
+    r"""The environment in lines, for people."""
+    content = environment()
+    machine = content["machine"]
+    lines = dict(content["versions"])
+    lines |= {
+        "commit": content["commit"] or "no clone",
+        "system": machine["system"],
+        "processor": f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB",
+        "threads": content["threads"],
+        "device": device_of("auto"),
+        "data folder": data_dir() or "none (FOGNN_DATA is not set)",
+        "cache": cache_dir(),
+    }
+    width = max(map(len, lines))
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in lines.items())
+
+
+def device_of(name: str) -> str:
+    r"""The device that ``"auto"`` means here; one that is not here is an error."""
+    here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": _has_mps()}
+    if name == "auto":
+        return "cuda" if here["cuda"] else "mps" if here["mps"] else "cpu"
+    if not here.get(name):
+        found = ", ".join(device for device, there in here.items() if there)
+        raise ValueError(f"device must be one that this machine has ({found}), got {name!r}")
+    return name
+
+
+def commit() -> str | None:
+    r"""The commit that fognn runs from, if it runs from a clone; changes are said."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    git = ["git", "-C", str(root)]
+    try:
+        head = subprocess.run(
+            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+        )
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.stdout.strip() + (" with changes" if changed.stdout.strip() else "")
+
+
+def _has_mps() -> bool:
+    return bool(torch.backends.mps.is_available())
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return platform.processor() or platform.machine()
+
+
+def _memory() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):
+        return None

@@ -1,0 +1,94 @@
+r"""What a network says of a batch, and how good that is."""
+
+import dataclasses
+import statistics
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric import Fabric
+from torch import Tensor
+from torch.nn import Module
+
+from fognn.ops import adjacency
+from fognn.training.config import Config, MachineConfig, TrainingConfig
+from fognn.training.data import Loader, open_split
+from fognn.training.fabric import make_fabric, threads_of
+from fognn.training.loading import load_run
+from fognn.training.problem import Meter, loss_of
+
+__all__ = ["answer", "evaluate", "evaluate_model"]
+
+
+def answer(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
+    r"""What a network says of a batch, and what it should have said."""
+    if hasattr(batch, "support"):
+        return model(batch.support, batch.support_labels, batch.query), batch.query_labels
+    edge_attr = batch.edge_attr if "edge_attr" in batch else None
+    # Plain tensors: torch.compile would trace PyG's EdgeIndex anew for each batch.
+    edges = adjacency(batch.edge_index, batch.num_nodes)
+    out = model(batch.x, edges, edge_attr, batch.batch, batch.num_graphs)
+    return out, batch.y
+
+
+def evaluate_model(
+    model: Module, loader: Loader, training: TrainingConfig, classes: int, fabric: Fabric
+) -> dict[str, float]:
+    r"""Loss and metric of a split. Ranks take whole batches in turn, so that the average over
+    batches is the same for any number of ranks."""
+    meter = Meter(training, classes, fabric)
+    model.eval()
+    with torch.no_grad():
+        for batch in islice(loader, fabric.global_rank, None, fabric.world_size):
+            prediction, target = answer(model, fabric.to_device(batch))
+            loss = loss_of(training.loss, prediction, target)
+            meter.update(prediction, target, loss)
+    return meter.compute()
+
+
+def evaluate(
+    run: str | Path,
+    split: str = "test",
+    checkpoint: str = "best",
+    device: str = "auto",
+    threads: int | None = None,
+    data: str | Path | None = None,
+) -> dict[str, float]:
+    r"""Loss, and the metric over batches and over items, of a split, named as the columns of
+    ``metrics.csv`` are; for a run over folds the mean of its folds, each at its own best epoch.
+
+    Args:
+        run: A run folder, or a checkpoint in one.
+        split: ``"train"``, ``"val"`` or ``"test"``.
+        checkpoint: ``"best"`` or ``"last"``.
+        device: As in :class:`~fognn.training.MachineConfig`.
+        threads: As in :class:`~fognn.training.MachineConfig`.
+        data: The folder with real files, where it is not that of the training.
+    """
+    folds = sorted(Path(run).expanduser().glob("fold-*/config.yaml"))
+    if folds:
+        if not (Path(run).expanduser() / "result.json").is_file():
+            raise ValueError(f"run {str(run)!r} has not finished all its folds: name one of them")
+        each = [evaluate(path.parent, split, checkpoint, device, threads, data) for path in folds]
+        return {name: statistics.fmean(score[name] for score in each) for name in each[0]}
+    net, config, task = load_run(run, checkpoint)
+    config = _here(config, device, threads, data)
+    with threads_of(config):
+        fabric = make_fabric(config)
+        classes = task.out_channels if task is not None else config.data.n_way
+        loader = open_split(config, split)
+        scores = evaluate_model(fabric.setup(net), loader, config.training, classes, fabric)
+    metric = config.training.metric
+    return {"loss": scores["loss"]} | {
+        f"{metric}_{kind}": scores[kind] for kind in ("batches", "items")
+    }
+
+
+def _here(config: Config, device: str, threads: int | None, data: str | Path | None) -> Config:
+    r"""The run on this machine, in one process."""
+    machine = MachineConfig(device=device, threads=threads)
+    if data is None:
+        return dataclasses.replace(config, machine=machine)
+    place = dataclasses.replace(config.data, folder=str(data))
+    return dataclasses.replace(config, machine=machine, data=place)

@@ -1,0 +1,117 @@
+r"""A run over all folds of a dataset: each fold a run of its own, and their mean."""
+
+import dataclasses
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fognn.training.checkpoint import build
+from fognn.training.config import Config
+from fognn.training.data import FOLDS, task_of
+from fognn.training.problem import HIGHER_IS_BETTER
+from fognn.training.result import Result, Scores, summarise
+from fognn.training.run_folder import RunFolder, check_folder, read_metrics
+
+__all__ = ["fit_folds"]
+
+
+def fit_folds(
+    config: Config, folder: Path, command: str, fit_fold: Callable[[Config, Path], Result]
+) -> Result:
+    r"""Trains all folds, one after another, or goes on where it stopped.
+
+    The folder has one run folder a fold, and the mean of their curves in ``metrics.csv``. The best
+    epoch is that of the mean curve, as in the paper, where the folds have as many epochs.
+
+    Args:
+        config: The run, with ``data.fold`` left open.
+        folder: Its folder.
+        command: The command that repeats it.
+        fit_fold: Trains one fold.
+    """
+    check_folder(folder, config)
+    if (folder / "result.json").exists():
+        return Result.read(folder)
+    build(config, task_of(config.data))  # a wrong setting is found before the folder is made
+    run = RunFolder(folder, config)
+    try:
+        results = []
+        for fold in range(1, FOLDS + 1):
+            part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
+            results.append(fit_fold(part, folder / f"fold-{fold}"))
+            run.log(f"fold {fold}: {results[-1]}")
+        history = _mean_curve([read_metrics(result.folder) for result in results])
+        run.write_metrics(history)
+        result = _mean_result(config, folder, command, history, results)
+        result.save()
+        run.log(str(result))
+        return result
+    finally:
+        run.close()
+
+
+def _mean_curve(curves: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    # A plateau may end folds at different epochs: the mean ends with the first.
+    return [
+        {
+            name: rows[0][name] if name == "epoch" else statistics.fmean(row[name] for row in rows)
+            for name in rows[0]
+        }
+        for rows in zip(*curves, strict=False)
+    ]
+
+
+def _mean_result(
+    config: Config,
+    folder: Path,
+    command: str,
+    history: list[dict[str, Any]],
+    results: list[Result],
+) -> Result:
+    metric = config.training.metric
+    curve = [row[f"val_{metric}_items"] for row in history]
+    best = (max if HIGHER_IS_BETTER[metric] else min)(curve)
+    best_epoch = curve.index(best) + 1
+    tests = [result.test for result in results if result.test is not None]
+    test = _each(tests, statistics.fmean) if tests else None
+    # All folds share the best epoch of the mean curve, as in the paper; on a test fold of its own,
+    # each was tested at its own.
+    at_best = [read_metrics(result.folder)[best_epoch - 1] for result in results]
+    vals = [
+        {
+            "last": result.val["last"],
+            "best": {
+                "loss": row["val_loss"],
+                **{kind: row[f"val_{metric}_{kind}"] for kind in ("batches", "items")},
+            },
+        }
+        for result, row in zip(results, at_best, strict=True)
+    ]
+    first = results[0]
+    return summarise(
+        config,
+        folder,
+        command,
+        history,
+        best_epoch,
+        test,
+        stopped=first.stopped,
+        parameters=first.parameters,
+        device=first.device,
+        ranks=first.ranks,
+        threads=first.threads,
+        commit=", ".join(dict.fromkeys(r.commit for r in results if r.commit)) or None,
+        spread=_each(tests or vals, statistics.stdev),
+        folds=[
+            {"fold": fold, "val": val, "test": result.test, "epochs": result.epochs}
+            for fold, (val, result) in enumerate(zip(vals, results, strict=True), 1)
+        ],
+    )
+
+
+def _each(scores: list[Scores], function: Callable[[list[float]], float]) -> Scores:
+    return {
+        at: {name: function([score[at][name] for score in scores]) for name in scores[0][at]}
+        for at in scores[0]
+    }

@@ -1,0 +1,294 @@
+r"""The loop: one run, from the top to the bottom."""
+
+import time
+import warnings
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric import Fabric
+from torch.nn import Module
+from torch.optim import Adam
+from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
+
+from fognn.models import Task, count_parameters
+from fognn.training.checkpoint import build, read_checkpoint, write_checkpoint
+from fognn.training.config import Config, TrainingConfig
+from fognn.training.data import Loader, fingerprint, open_split, splits_of, task_of
+from fognn.training.environment import commit
+from fognn.training.errors import Stopped, TrainingError
+from fognn.training.evaluation import answer, evaluate_model
+from fognn.training.fabric import make_fabric, rank, threads_of, world
+from fognn.training.loggers import make_logger
+from fognn.training.problem import Meter, loss_of
+from fognn.training.progress import Progress
+from fognn.training.result import Result, summarise
+from fognn.training.run_folder import RunFolder, check_folder
+from fognn.training.seeds import step_seed
+from fognn.training.signals import StopSignals
+from fognn.training.state import State
+from fognn.training.sync_norm import synchronise
+
+__all__ = ["fit_one"]
+
+
+@dataclass
+class Parts:
+    r"""The network and the batches of a run."""
+
+    task: Task | None
+    classes: int
+    net: Module
+    train: Loader
+    val: Loader
+
+    @classmethod
+    def of(cls, config: Config) -> "Parts":
+        task = task_of(config.data)
+        return cls(
+            task,
+            task.out_channels if task is not None else config.data.n_way,
+            build(config, task),
+            open_split(config, "train", rank(), world()[0]),
+            open_split(config, "val"),
+        )
+
+
+def fit_one(
+    config: Config,
+    folder: Path,
+    command: str,
+    quiet: bool = False,
+    logger: str | None = None,
+) -> Result:
+    r"""Trains one run in this process, or goes on with it; called in each rank of several.
+
+    Args:
+        config: The run.
+        folder: Its folder.
+        command: How to repeat it, for messages and for ``result.json``.
+        quiet: Show nothing.
+        logger: A further logger.
+    """
+    check_folder(folder, config)
+    if (folder / "result.json").exists():
+        return Result.read(folder)
+    first = rank() == 0
+    # Whatever can be wrong with settings or data is found before the folder is made.
+    parts = Parts.of(config)
+    run = RunFolder(folder, config) if first else None
+    try:
+        own = make_logger(logger, folder, config) if first and logger is not None else None
+        # Each step seeds torch; the random numbers of the caller shall be as they were.
+        with threads_of(config), torch.random.fork_rng(devices=[]):
+            fabric = make_fabric(config, own)
+            return _train(config, parts, folder, run, fabric, command, quiet or not first)
+    except (TrainingError, Stopped) as error:
+        if run is not None:
+            run.log(str(error))
+        raise
+    except RuntimeError as error:
+        if not _lost_rank(error):
+            raise
+        lost = (
+            f"rank {rank()} lost the others, one of them has ended; the checkpoint of the last "
+            f"finished epoch is in {folder}; to go on: {command}"
+        )
+        if run is not None:
+            run.log(lost)
+        raise TrainingError(lost) from error
+    finally:
+        if run is not None:
+            run.close()
+
+
+def _train(
+    config: Config,
+    parts: Parts,
+    folder: Path,
+    run: RunFolder | None,
+    fabric: Fabric,
+    command: str,
+    quiet: bool,
+) -> Result:
+    training, task, net = config.training, parts.task, parts.net
+    train, val, classes = parts.train, parts.val, parts.classes
+    if fabric.world_size > 1:
+        net = synchronise(net)
+    module: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
+    adam = Adam(net.parameters(), lr=training.lr, weight_decay=training.weight_decay, fused=True)
+    schedule = _schedule(training, adam)
+    model, optimizer = fabric.setup(module, adam)
+    data = fingerprint(train)
+    state = State()
+
+    if (folder / "last.ckpt").exists():
+        saved = read_checkpoint(folder / "last.ckpt")
+        if saved["data"] != data:
+            raise ValueError(
+                f"data of {config.data.name} are not those that the run in {folder} began with: "
+                "name another folder, or get the data back"
+            )
+        net.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        if schedule is not None:
+            schedule.load_state_dict(saved["schedule"])
+        state = State.from_dict(saved["state"])
+        if fabric.world_size > 1 and state.batch:  # one process saved it amid an epoch
+            raise TrainingError(f"{folder} stopped amid an epoch in one process: go on with one")
+
+    here = commit()
+    if here is not None and here not in state.commits:
+        state.commits.append(here)
+
+    def save() -> None:
+        if run is not None:
+            write_checkpoint(
+                run.last,
+                config,
+                task,
+                {
+                    "model": net.state_dict(),
+                    "optimizer": adam.state_dict(),
+                    "schedule": schedule.state_dict() if schedule is not None else None,
+                    "data": data,
+                    "state": state.to_dict(),
+                },
+            )
+            if state.history:
+                run.write_metrics(state.history)
+
+    progress = Progress(config, len(train), len(state.history), quiet)
+    if run is not None:
+        begun = f"goes on after epoch {len(state.history)}" if run.last.exists() else "begins"
+        run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
+        progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
+        if state.history:  # killed between a checkpoint and its metrics, it would miss a line
+            run.write_metrics(state.history)
+    with StopSignals() as signals:
+        while not state.stopped:
+            epoch = len(state.history)
+            meter = Meter(training, classes, fabric)
+            if state.meter is not None:
+                meter.load_state_dict(state.meter)
+            before, start = state.seconds, time.perf_counter()
+            progress.epoch(epoch + 1, state.batch)
+            rate = adam.param_groups[0]["lr"]
+            model.train()
+            train.set_epoch(epoch)
+            for number, batch in enumerate(islice(train, state.batch, None), state.batch):
+                torch.manual_seed(step_seed(config.seed, epoch, number, fabric.global_rank))
+                prediction, target = answer(model, fabric.to_device(batch))
+                loss = loss_of(training.loss, prediction, target, fabric)
+                value = loss.item()
+                if value - value != 0:  # NaN or infinite
+                    raise _diverged(f"loss of epoch {epoch + 1}, batch {number + 1}", value, rate)
+                optimizer.zero_grad()
+                fabric.backward(loss)
+                optimizer.step()
+                meter.update(prediction, target, loss)
+                progress.step(value)
+                if signals.asked:
+                    progress.close()
+                    place = f"in epoch {epoch + 1} after batch {number + 1} of {len(train)}, saved"
+                    if fabric.world_size == 1:
+                        state.batch, state.meter = number + 1, meter.state_dict()
+                        state.seconds = before + time.perf_counter() - start
+                        save()
+                    else:  # the others are at other batches
+                        place = f"in epoch {epoch + 1}, the epochs before it are"
+                    raise Stopped(f"stopped {place} in {folder}; to go on: {command}")
+            train_seconds = before + time.perf_counter() - start
+            train_scores = meter.compute()
+
+            start = time.perf_counter()
+            val_scores = evaluate_model(model, val, training, classes, fabric)
+            if val_scores["loss"] - val_scores["loss"] != 0:
+                raise _diverged(
+                    f"validation loss after epoch {epoch + 1}, batch {len(train)}",
+                    val_scores["loss"],
+                    rate,
+                )
+            row = {"epoch": epoch + 1, "lr": rate}
+            for split, scores in (("train", train_scores), ("val", val_scores)):
+                row[f"{split}_loss"] = scores["loss"]
+                for kind in ("batches", "items"):
+                    row[f"{split}_{training.metric}_{kind}"] = scores[kind]
+            row["train_seconds"] = train_seconds
+            row["val_seconds"] = time.perf_counter() - start
+            state.history.append(row)
+            state.batch, state.meter, state.seconds = 0, None, 0.0
+            with warnings.catch_warnings():
+                # A run that goes on after the last batch of an epoch has no step before this one.
+                warnings.filterwarnings("ignore", message="Detected call of .lr_scheduler.step")
+                if isinstance(schedule, ReduceLROnPlateau):
+                    schedule.step(val_scores["loss"])
+                elif schedule is not None:
+                    schedule.step()
+            if training.schedule == "plateau" and adam.param_groups[0]["lr"] < training.min_lr:
+                state.stopped = "rate"
+            elif len(state.history) >= training.epochs:
+                state.stopped = "epochs"
+            if state.is_best(training.metric):
+                state.best_epoch = epoch + 1
+                if run is not None:
+                    # Before last.ckpt: if we are killed in between, this epoch is trained again
+                    # and gives the same file again.
+                    content = {"model": net.state_dict(), "epoch": epoch + 1}
+                    write_checkpoint(run.best, config, task, content)
+            save()
+            progress.end(row)
+            fabric.log_dict({k: v for k, v in row.items() if k != "epoch"}, step=epoch + 1)
+    progress.close()
+
+    test: dict[str, dict[str, float]] | None = None
+    if "test" in splits_of(config.data):
+        loader = open_split(config, "test")
+        test = {"last": evaluate_model(model, loader, training, classes, fabric)}
+        fabric.barrier()  # rank 0 may still be writing best.ckpt
+        net.load_state_dict(read_checkpoint(folder / "best.ckpt")["model"])
+        test["best"] = evaluate_model(model, loader, training, classes, fabric)
+    result = summarise(
+        config,
+        folder,
+        command,
+        state.history,
+        state.best_epoch,
+        test,
+        stopped=state.stopped,
+        commit=", ".join(state.commits) or None,
+        parameters=count_parameters(net),
+        device=fabric.device.type,
+        ranks=fabric.world_size,
+    )
+    if run is not None:
+        result.save()
+        run.log(str(result))
+    fabric.barrier()
+    return result
+
+
+def _schedule(training: TrainingConfig, adam: Adam) -> ReduceLROnPlateau | StepLR | None:
+    if training.schedule == "plateau":
+        return ReduceLROnPlateau(adam, factor=training.factor, patience=training.patience)
+    if training.schedule == "step":
+        return StepLR(adam, training.step, training.factor)
+    return None
+
+
+def _diverged(what: str, value: float, rate: float) -> TrainingError:
+    return TrainingError(
+        f"the {what}, at a learning rate of {rate:g}, is {value}: try a lower one (--lr "
+        f"{rate / 10:g}), and look for NaN in the data; the checkpoint of the last good epoch "
+        "was kept"
+    )
+
+
+def _lost_rank(error: RuntimeError) -> bool:
+    r"""Whether a collective call failed because another process is gone."""
+    several = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return several and (
+        isinstance(error, torch.distributed.DistError) or "gloo" in str(error).lower()
+    )

@@ -1,0 +1,153 @@
+r"""What a trained network says of new graphs, as a csv file."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.data import Batch, Data
+
+from fognn.datasets.files import write_whole
+from fognn.datasets.graph_files import read_graphs
+from fognn.datasets.molecules import read_smiles_csv
+from fognn.models import Task
+from fognn.ops import checks
+from fognn.training.data import PLAIN_ZINC
+from fognn.training.environment import device_of
+from fognn.training.evaluation import answer
+from fognn.training.loading import load_run
+
+__all__ = ["predict", "predict_graphs"]
+
+
+def predict(
+    run: str | Path,
+    source: str | Path,
+    output: str | Path,
+    checkpoint: str = "best",
+    smiles_column: str = "smiles",
+    skip_bad: bool = False,
+    batch_size: int = 128,
+    device: str = "auto",
+) -> int:
+    r"""Writes what a trained network says of new graphs: one line a graph, node or edge, wherever
+    its answers are, in the order of the input.
+
+    Values stand in the column ``prediction``; classes in ``class``, and the probability of each
+    in ``probability_0``, ``probability_1`` and so on.
+
+    Args:
+        run: A run folder, or a checkpoint in one.
+        source: A csv file of molecules, or graphs as :func:`fognn.datasets.read_graphs` takes them.
+        output: The csv file to write, whole or not at all.
+        checkpoint: ``"best"`` or ``"last"``.
+        smiles_column: Of a csv file: the column of the molecules.
+        skip_bad: Of a csv file: leave out the lines that are broken.
+        batch_size: Graphs that go through the network at once.
+        device: As in :class:`~fognn.training.MachineConfig`.
+
+    Returns:
+        The number of lines.
+    """
+    checks.int_in_range("predict", "batch_size", batch_size, 1)
+    net, config, task = load_run(run, checkpoint)
+    if task is None:
+        raise ValueError(
+            f"run {str(run)!r} is of a few-shot network, which answers for a query beside its "
+            "support set: call the network of fognn.load(run)"
+        )
+    if str(source).lower().endswith(".csv"):
+        if task.node_tokens is None or task.level != "graph":
+            raise ValueError(
+                f"input must be a .pt or .npz file of graphs: {config.model.name} was trained on "
+                f"{config.data.name}, not on molecules; got {str(source)!r}"
+            )
+        graphs, _ = read_smiles_csv(source, smiles_column, skip_bad=skip_bad)
+        if not graphs:
+            raise ValueError(f"input must hold at least one molecule, got {str(source)!r}")
+    else:
+        graphs = read_graphs(source)
+    if config.data.name == PLAIN_ZINC:
+        # The network knows the first atom's vector only; the others' were never trained.
+        for graph in graphs:
+            graph.x = torch.zeros_like(graph.x)
+    classes = config.training.loss != "l1"
+    lines = 0
+    with write_whole(Path(output)) as temporary, open(temporary, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        names = ["class", *(f"probability_{c}" for c in range(task.out_channels))]
+        if not classes:
+            many = task.out_channels > 1
+            names = (
+                [f"prediction_{i}" for i in range(task.out_channels)] if many else ["prediction"]
+            )
+        writer.writerow([*_places(task, graphs[0]), *names])
+        outputs = predict_graphs(net, graphs, task, batch_size, device)
+        for number, (graph, output_) in enumerate(zip(graphs, outputs, strict=True)):
+            for place, row in zip(_rows(task, number, graph), output_, strict=True):
+                writer.writerow([*place, *_values(row, classes)])
+                lines += 1
+    return lines
+
+
+def predict_graphs(
+    net: Module, graphs: list[Data], task: Task, batch_size: int = 128, device: str = "auto"
+) -> Iterator[Tensor]:
+    r"""What a network says of each graph: ``[1, out]``, ``[nodes, out]`` or ``[edges, out]``.
+
+    Args:
+        net: The network, in evaluation mode.
+        graphs: The graphs.
+        task: What the network reads and answers.
+        batch_size: Graphs that go through the network at once.
+        device: As in :class:`~fognn.training.MachineConfig`.
+    """
+    place = torch.device(device_of(device))
+    net.to(place)
+    dtype = next(net.parameters()).dtype
+    sizes = {"graph": lambda g: 1, "node": lambda g: g.num_nodes, "edge": lambda g: g.num_edges}
+    with torch.no_grad():
+        for first in range(0, len(graphs), batch_size):
+            some = graphs[first : first + batch_size]
+            batch: Any = Batch.from_data_list([_inputs(graph, task, dtype) for graph in some])
+            out, _ = answer(net, batch.to(place))
+            yield from out.cpu().split([sizes[task.level](graph) for graph in some])
+
+
+def _inputs(graph: Data, task: Task, dtype: torch.dtype) -> Data:
+    r"""What the network reads of a graph, and nothing else: labels may be there or not."""
+    x, edge_attr = graph.x, graph.edge_attr
+    reads_edges = task.edge_tokens is not None or task.edge_channels is not None
+    part = Data(x=_cast(x, dtype), edge_index=graph.edge_index, y=torch.zeros(1))
+    if reads_edges and edge_attr is not None:
+        part.edge_attr = _cast(edge_attr, dtype)
+    return part
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def _places(task: Task, graph: Data) -> list[str]:
+    if task.level == "graph":
+        return ["graph", "smiles"] if "smiles" in graph else ["graph"]
+    return ["graph", "node"] if task.level == "node" else ["graph", "source", "target"]
+
+
+def _rows(task: Task, number: int, graph: Data) -> Iterator[list[Any]]:
+    if task.level == "graph":
+        yield [number, graph.smiles] if "smiles" in graph else [number]
+    elif task.level == "node":
+        yield from ([number, node] for node in range(graph.num_nodes or 0))
+    else:
+        edges: Any = graph.edge_index
+        yield from ([number, *edge] for edge in edges.t().tolist())
+
+
+def _values(row: Tensor, classes: bool) -> list[Any]:
+    if not classes:
+        return row.tolist()
+    return [int(row.argmax()), *row.softmax(0).tolist()]

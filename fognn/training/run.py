@@ -1,0 +1,111 @@
+r"""One run, however many processes and folds it takes."""
+
+import signal
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from fognn.datasets.files import SourceError
+from fognn.training.checkpoint import build
+from fognn.training.config import Config
+from fognn.training.data import folded, task_of
+from fognn.training.environment import device_of
+from fognn.training.errors import Stopped, TrainingError
+from fognn.training.fabric import rank
+from fognn.training.folds import fit_folds
+from fognn.training.loggers import check_logger
+from fognn.training.loop import fit_one
+from fognn.training.result import Result
+from fognn.training.run_folder import check_folder
+
+__all__ = ["fit"]
+
+
+def fit(
+    config: Config,
+    folder: str | Path,
+    command: str | None = None,
+    quiet: bool = False,
+    logger: str | None = None,
+) -> Result:
+    r"""Trains a run, goes on with one that was interrupted, or reads one that is finished.
+
+    Args:
+        config: The run.
+        folder: Its folder. That of another configuration is refused.
+        command: How to repeat it, for messages and for ``result.json``.
+            (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
+        quiet: Show no progress.
+        logger: ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, beside ``metrics.csv``.
+    """
+    folder = Path(folder).expanduser()
+    if command is None:
+        command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
+    if not (folder / "result.json").exists():  # what is wrong is found before a folder is made
+        device_of(config.machine.device)
+        if logger is not None:
+            check_logger(logger)
+    if folded(config.data) and config.data.fold is None:
+        return fit_folds(
+            config, folder, command, lambda part, place: fit(part, place, command, quiet, logger)
+        )
+    started = torch.distributed.is_torchelastic_launched()
+    if config.machine.ranks > 1 and not started:
+        return _fit_ranks(config, folder, command, quiet, logger)
+    return fit_one(config, folder, command, quiet, logger)
+
+
+def _fit_ranks(
+    config: Config, folder: Path, command: str, quiet: bool, logger: str | None
+) -> Result:
+    r"""Starts the ranks with torch's own launcher, the one behind torchrun, and waits for them."""
+    # What can be seen to be wrong is said once, here, and not by each rank.
+    check_folder(folder, config)
+    if (folder / "result.json").exists():
+        return Result.read(folder)
+    build(config, task_of(config.data))
+    settings = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=config.machine.ranks,
+        run_id=uuid.uuid4().hex,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        monitor_interval=0.2,
+    )
+    try:
+        elastic_launch(settings, _rank)(config.to_dict(), str(folder), command, quiet, logger)
+    except SignalException as error:
+        raise Stopped(
+            f"stopped, the finished epochs are saved in {folder}; to go on: {command}"
+        ) from error
+    except ChildFailedError as error:
+        number, failure = error.get_first_failure()
+        raise TrainingError(
+            f"rank {number} of {config.machine.ranks} ended ({_reason(failure.exitcode)}), so the "
+            f"others were stopped; the checkpoint of the last finished epoch is in {folder}; to "
+            f"go on: {command}"
+        ) from error
+    return Result.read(folder)
+
+
+def _rank(
+    content: dict[str, Any], folder: str, command: str, quiet: bool, logger: str | None
+) -> None:
+    try:
+        fit_one(Config.from_dict(content), Path(folder), command, quiet, logger)
+    except (ValueError, ImportError, SourceError, TrainingError, Stopped) as error:
+        # The launcher would show the whole stack of each rank.
+        print(f"fognn: rank {rank()}:", error, file=sys.stderr, flush=True)
+        sys.exit(1)
+
+
+def _reason(exit_code: int) -> str:
+    return f"killed by {signal.Signals(-exit_code).name}" if exit_code < 0 else f"exit {exit_code}"

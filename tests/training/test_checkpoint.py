@@ -1,0 +1,139 @@
+import os
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_runs import tiny
+
+from fognn.datasets.files import SourceError
+from fognn.models import TASKS
+from fognn.training import checkpoint as room
+from fognn.training.checkpoint import (
+    build,
+    read_checkpoint,
+    rebuild,
+    settings_of,
+    write_checkpoint,
+)
+
+TASK = TASKS["cluster"]
+
+
+class Malicious:
+    """What runs a command when pickle reads it."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self.mark}",)
+
+
+def written(path: Path, **values: Any) -> Path:
+    config = tiny(**values)
+    net = build(config, TASK)
+    if config.precision == "64-true":
+        net.double()
+    write_checkpoint(path, config, TASK, {"model": net.state_dict(), "epoch": 7})
+    return path
+
+
+def test_weights_come_from_the_seed_alone() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    first = build(tiny(seed=1), TASK).state_dict()
+    assert torch.equal(torch.rand(2), expected), "the caller's random numbers are as they were"
+    second, third = build(tiny(seed=1), TASK).state_dict(), build(tiny(seed=2), TASK).state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not all(torch.equal(first[name], third[name]) for name in first)
+
+
+def test_of_images_the_number_of_classes_is_in_the_data() -> None:
+    config = tiny().with_values({"data.n_way": 3})
+    assert settings_of(config, None) == {"n_way": 3} | config.model.settings
+    assert settings_of(config, TASK) == config.model.settings
+
+
+@pytest.mark.parametrize(
+    ("precision", "dtype"), [("32-true", torch.float32), ("64-true", torch.float64)]
+)
+def test_roundtrip(tmp_path: Path, precision: str, dtype: torch.dtype) -> None:
+    path = written(tmp_path / "new" / "last.ckpt", precision=precision, seed=4)
+    content = read_checkpoint(path)
+    assert content["epoch"] == 7
+    net, config, task = rebuild(content)
+    assert config == tiny(precision=precision, seed=4)
+    assert task == TASK
+    assert not net.training
+    assert next(net.parameters()).dtype == dtype
+    for name, value in net.state_dict().items():
+        assert torch.equal(value, content["model"][name])
+    x, edge_index = torch.randint(0, 7, (5,)), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
+    batch = torch.zeros(5, dtype=torch.long)
+    assert net(x, edge_index, None, batch, 1).dtype == dtype
+
+
+def test_it_stands_for_itself(tmp_path: Path) -> None:
+    """The weights are loaded over those that the seed draws."""
+    config = tiny()
+    state = {name: value + 1 for name, value in build(config, TASK).state_dict().items()}
+    write_checkpoint(tmp_path / "x.ckpt", config, TASK, {"model": state})
+    net, _, _ = rebuild(read_checkpoint(tmp_path / "x.ckpt"))
+    for name, value in net.state_dict().items():
+        assert torch.equal(value, state[name])
+
+
+@pytest.mark.parametrize("form", ["torch", "old torch", "plain pickle"])
+def test_a_malicious_file_is_refused_and_not_run(tmp_path: Path, form: str) -> None:
+    path, mark = tmp_path / "last.ckpt", tmp_path / "hacked"
+    content = {"format": room.FORMAT, "model": Malicious(mark)}
+    if form == "plain pickle":
+        path.write_bytes(pickle.dumps(content))
+    else:
+        torch.save(content, path, _use_new_zipfile_serialization=form == "torch")
+    with pytest.raises(SourceError, match=r"last\.ckpt is damaged"):
+        read_checkpoint(path)
+    assert not mark.exists()
+    # The file is what it is meant to be: a reader that trusts it runs the command.
+    if form == "torch":
+        torch.load(path, weights_only=False)
+        assert mark.exists()
+
+
+@pytest.mark.parametrize("damage", ["half", "empty", "picture", "text", "other zip"])
+def test_damage(tmp_path: Path, damage: str) -> None:
+    path = written(tmp_path / "last.ckpt")
+    whole = path.read_bytes()
+    if damage == "other zip":
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("hello.txt", "hello")
+    else:
+        texts = {"half": whole[: len(whole) // 2], "empty": b"", "picture": b"GIF89a"}
+        path.write_bytes(texts.get(damage, b"hello world\n"))
+    with pytest.raises(SourceError, match=r"last\.ckpt is damaged \(\w+\): remove it to train"):
+        read_checkpoint(path)
+
+
+def test_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"last\.ckpt is not there: the run has not finished"):
+        read_checkpoint(tmp_path / "last.ckpt")
+
+
+@pytest.mark.parametrize("content", [{"format": room.FORMAT + 1}, {}, [1], torch.ones(2)])
+def test_another_format(tmp_path: Path, content: Any) -> None:
+    torch.save(content, tmp_path / "x.ckpt")
+    with pytest.raises(SourceError, match=r"x\.ckpt is no checkpoint of this version of fognn"):
+        read_checkpoint(tmp_path / "x.ckpt")
+
+
+def test_what_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    path = written(tmp_path / "last.ckpt")
+    whole = path.read_bytes()
+    with pytest.raises(Exception, match="pickle"):
+        write_checkpoint(path, tiny(), TASK, {"model": lambda: None})
+    assert path.read_bytes() == whole
+    assert [file.name for file in tmp_path.iterdir()] == ["last.ckpt"]

@@ -1,0 +1,116 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fognn.training import Config, DataConfig, MachineConfig, ModelConfig, TrainingConfig
+
+BASE = Config(DataConfig("ZINC"), ModelConfig("gcn", {"channels": 8}), TrainingConfig("l1", "mae"))
+
+
+@given(
+    fraction=st.floats(1e-6, 1),
+    lr=st.floats(1e-12, 1e6),
+    seed=st.integers(0, 2**63),
+    settings=st.dictionaries(
+        st.sampled_from(["h1", "norm", "dropout"]), st.one_of(st.integers(), st.text(max_size=5))
+    ),
+    fold=st.none() | st.integers(1, 10),
+)
+def test_yaml_gives_the_same_run_back(
+    fraction: float, lr: float, seed: int, settings: dict[str, Any], fold: int | None
+) -> None:
+    config = Config(
+        DataConfig("IMDB-MULTI", fraction=fraction, fold=fold),
+        ModelConfig("gcn", settings),
+        TrainingConfig("cross_entropy", "accuracy", lr=lr),
+        seed,
+        machine=MachineConfig(threads=3),
+    )
+    assert Config.from_dict(yaml.safe_load(config.to_yaml())) == config
+    assert Config.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_a_setting_by_its_dotted_name() -> None:
+    config = BASE.with_values({"model.h1": 8, "training.lr": "1e-3", "data.fold": 2, "seed": 4})
+    assert config.model.settings == {"channels": 8, "h1": 8}
+    assert config.training.lr == 1e-3
+    assert (config.data.fold, config.seed) == (2, 4)
+    assert BASE.model.settings == {"channels": 8}, "the first one must not change"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"training.rate": 1}, "'training.rate' is no setting; did you mean 'training."),
+        ({"lr": 1}, "'lr' is no setting"),
+        ({"model": {}}, "'model' is no setting"),
+        ({"model.": 1}, "'model.' is no setting"),
+        ({"training.lr": 0}, "training.lr must be above 0, got 0"),
+        ({"training.lr": float("nan")}, "training.lr must be above 0, got nan"),
+        ({"training.lr": float("inf")}, "training.lr must be above 0, got inf"),
+        ({"training.lr": "fast"}, "training.lr must be of type float, got 'fast'"),
+        ({"training.lr": True}, "training.lr must be of type float, got True"),
+        ({"training.epochs": 1.5}, "training.epochs must be of type int, got 1.5"),
+        ({"training.epochs": 0}, "training.epochs must be an int of at least 1, got 0"),
+        ({"training.weight_decay": -1}, "training.weight_decay must be at least 0, got -1"),
+        ({"training.factor": 2}, "training.factor must be above 0 and at most 1, got 2"),
+        ({"training.loss": "l3"}, "training.loss must be one of 'l1'"),
+        ({"training.loss": "cross_entropy"}, "training.metric must fit training.loss"),
+        ({"training.schedule": "cosine"}, "training.schedule must be one of 'plateau'"),
+        ({"data.fraction": 1.1}, "data.fraction must be above 0 and at most 1, got 1.1"),
+        ({"data.fold": 0}, "data.fold must be an int of at least 1, got 0"),
+        ({"seed": -1}, "seed must be an int of at least 0, got -1"),
+        ({"precision": "8"}, "precision must be one of '32-true'"),
+        ({"machine.device": "tpu"}, "machine.device must be one of 'auto'"),
+        ({"machine.ranks": 3}, "training.batch_size must be a multiple of machine.ranks"),
+        ({"machine.threads": 0}, "machine.threads must be an int of at least 1, got 0"),
+    ],
+)
+def test_a_wrong_value_is_named(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        BASE.with_values(values)
+
+
+def test_what_makes_a_run_this_run() -> None:
+    elsewhere = BASE.with_values({"machine.threads": 7, "data.folder": "/elsewhere"})
+    assert elsewhere.digest() == BASE.digest()
+    assert not elsewhere.differences(BASE)
+    other = BASE.with_values({"training.lr": 0.5, "model.h1": 3})
+    assert other.digest() != BASE.digest()
+    expected = {"model.h1: None and 3", "training.lr: 0.001 and 0.5"}
+    assert set(BASE.differences(other)) == expected
+
+
+def test_the_digest_does_not_know_settings_at_their_default() -> None:
+    # A version that adds a setting must find the folders that were made before.
+    assert BASE.digest() == BASE.with_values({"training.patience": 10}).digest()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2]", "must be a mapping"),
+        ("data: 3", "data must be a mapping"),
+        ("data: {name: ZINC}", "model must be given"),
+        ("data: {}\nmodel: {name: gcn}\ntraining: {loss: l1, metric: mae}", "data.name must be"),
+        ("data: {name: ZINC}\nmodel: {}\ntraining: {loss: l1, metric: mae}", "model.name must be"),
+        ("data: {name: ZINC, colour: red}", "'colour' is no setting"),
+        ("a: [", "must be a YAML file"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message) as error:
+        Config.read(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no\.yaml is not there"):
+        Config.read(tmp_path / "no.yaml")

@@ -1,0 +1,119 @@
+import platform
+import re
+import shutil
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import torch
+
+import fognn
+from fognn.training import environment as room
+from fognn.training.environment import commit, device_of, environment, report_environment
+
+ROOT = Path(fognn.__file__).parents[1]
+
+
+def test_versions_are_those_of_the_packages() -> None:
+    versions = environment()["versions"]
+    assert versions["fognn"] == fognn.__version__
+    assert versions["python"] == platform.python_version()
+    for package in ("torch", "torch_geometric", "lightning", "torchmetrics", "numpy"):
+        assert versions[package] == version(package)
+
+
+def test_a_package_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_PACKAGES", ("torch", "no-such-package"))
+    assert environment()["versions"]["no-such-package"] == "not installed"
+
+
+def test_threads_are_those_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
+    assert environment()["threads"] == 7
+
+
+def test_machine() -> None:
+    machine = environment()["machine"]
+    assert machine["system"] == platform.platform()
+    assert machine["cores"] >= 1
+    kib = int(re.search(r"MemTotal: +(\d+)", Path("/proc/meminfo").read_text())[1])  # type: ignore[index]
+    assert machine["memory_gib"] == pytest.approx(kib / 2**20, abs=0.1)
+    named = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
+    assert machine["cpu"] == (named[1].strip() if named else machine["cpu"]) != ""
+
+
+def test_the_report_has_a_line_for_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FOGNN_DATA", str(tmp_path))
+    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(room, "commit", lambda: None)
+    lines = dict(re.split(" {2,}", line, maxsplit=1) for line in report_environment().split("\n"))
+    assert lines["torch"] == torch.__version__
+    assert lines["commit"] == "no clone"
+    assert lines["threads"] == str(torch.get_num_threads())
+    assert lines["device"] == device_of("auto")
+    assert lines["data folder"] == str(tmp_path)
+    assert lines["cache"] == str(tmp_path / "cache")
+    assert "GiB" in lines["processor"]
+    monkeypatch.delenv("FOGNN_DATA")
+    assert "none (FOGNN_DATA is not set)" in report_environment()
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "expected"),
+    [(True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")],
+)
+def test_auto_is_the_fastest_that_is_there(
+    monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, expected: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(room, "_has_mps", lambda: mps)
+    assert device_of("auto") == expected
+    assert device_of("cpu") == "cpu"
+    for name, there in (("cuda", cuda), ("mps", mps)):
+        if there:
+            assert device_of(name) == name
+
+
+def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(room, "_has_mps", lambda: True)
+    with pytest.raises(ValueError, match=r"that this machine has \(cpu, mps\), got 'cuda'"):
+        device_of("cuda")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    command = ["git", "-C", str(folder), *identity, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small repository that environment.py seems to lie in."""
+    file = tmp_path / "fognn" / "training" / "environment.py"
+    file.parent.mkdir(parents=True)
+    shutil.copy(room.__file__, file)
+    monkeypatch.setattr(room, "__file__", str(file))
+    return tmp_path
+
+
+def test_commit(clone: Path) -> None:
+    assert commit() is None, "there is no clone yet"
+    git(clone, "init", "-q")
+    assert commit() is None, "there is no commit yet"
+    git(clone, "add", ".")
+    git(clone, "commit", "-q", "-m", "first")
+    head = git(clone, "rev-parse", "HEAD")
+    assert commit() == head
+    (clone / "new.txt").write_text("a file that git does not know changes no code")
+    assert commit() == head
+    (clone / "fognn" / "training" / "environment.py").write_text("changed")
+    assert commit() == f"{head} with changes"
+
+
+def test_no_git(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(clone, "init", "-q")
+    monkeypatch.setenv("PATH", "")
+    assert commit() is None

@@ -1,0 +1,184 @@
+import shutil
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from lightning.fabric import Fabric
+from tiny_images import tiny_images, write_cifar
+from tiny_runs import molecules, tiny
+from torch_geometric.data import Batch
+
+from fognn.datasets.files import SourceError
+from fognn.datasets.graph_files import write_graphs
+from fognn.models import create_model
+from fognn.paper import protocol
+from fognn.training import Result, TrainingConfig, evaluate, fit, folds, load
+from fognn.training.config import Config
+from fognn.training.data import open_split
+from fognn.training.evaluation import answer, evaluate_model
+
+EVERY = [(split, at) for split in ("val", "test") for at in ("best", "last")]
+
+
+def check(result: Result, folder: Path, split: str, at: str, **rest: Any) -> None:
+    """Evaluation gives what stands in result.json, to the last bit."""
+    scores = getattr(Result.read(folder), split)[at]
+    found = evaluate(folder, split, at, threads=1, **rest)
+    assert found == {
+        "loss": scores["loss"],
+        **{f"{result.metric}_{kind}": scores[kind] for kind in ("batches", "items")},
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    # Five graphs to validate on, in two batches: the means over batches and over items differ.
+    config = tiny(data__fraction=0.005, training__batch_size=3, training__lr=0.05)
+    return fit(config, tmp_path_factory.mktemp("runs") / "cluster", quiet=True)
+
+
+@pytest.mark.parametrize(("split", "at"), EVERY)
+def test_as_the_result_says_on_nodes(cluster: Result, split: str, at: str) -> None:
+    check(cluster, cluster.folder, split, at)
+
+
+def test_the_checkpoints_and_splits_of_this_test_differ(cluster: Result) -> None:
+    assert cluster.best_epoch < cluster.epochs
+    assert cluster.test is not None
+    numbers = [scores[at]["loss"] for scores in (cluster.val, cluster.test) for at in scores]
+    assert len(set(numbers)) == 4
+    assert cluster.val["last"]["batches"] != cluster.val["last"]["items"]
+
+
+def test_by_default_the_best_network_on_the_test_split(cluster: Result) -> None:
+    assert evaluate(cluster.folder) == evaluate(cluster.folder, "test", "best")
+    assert evaluate(cluster.folder / "last.ckpt") == evaluate(cluster.folder, "test", "last")
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    folder = tmp_path_factory.mktemp("runs")
+    write_graphs(folder / "graphs.npz", molecules(60))
+    values = {"training.epochs": 3, "training.batch_size": 4, "model.channels": 8}
+    config = protocol(str(folder / "graphs.npz"), "gcn", 0, values | {"machine.threads": 1})
+    return fit(config, folder / "run", quiet=True)
+
+
+@pytest.mark.parametrize(("split", "at"), EVERY)
+def test_as_the_result_says_on_graphs(own: Result, split: str, at: str) -> None:
+    check(own, own.folder, split, at)
+    scores = getattr(own, split)[at]
+    assert scores["batches"] != scores["items"], "six graphs are a batch of four and one of two"
+
+
+def test_the_training_split_by_hand(own: Result) -> None:
+    net = load(own.folder)
+    config = Config.read(own.folder / "config.yaml")
+    errors = []
+    with torch.no_grad():
+        for batch in open_split(config, "train"):
+            out = net(batch.x, batch.edge_index, batch.edge_attr, batch.batch, batch.num_graphs)
+            errors.append((out.squeeze(1) - batch.y).abs().numpy())
+    found = evaluate(own.folder, "train")
+    assert found["mae_items"] == pytest.approx(float(np.concatenate(errors).mean()), rel=1e-5)
+    batches = statistics.fmean(float(error.mean()) for error in errors)
+    assert found["mae_batches"] == pytest.approx(batches, rel=1e-5)
+
+
+def test_images_and_another_data_folder(tmp_path: Path) -> None:
+    first = write_cifar(tmp_path / "data")
+    result = fit(tiny_images(first), tmp_path / "run", quiet=True)
+    for split, at in EVERY:
+        check(result, result.folder, split, at)
+    shutil.move(first, tmp_path / "moved")
+    with pytest.raises(SourceError, match="data must name an existing folder"):
+        evaluate(result.folder)
+    for split, at in EVERY:
+        check(result, result.folder, split, at, data=tmp_path / "moved")
+
+
+@pytest.fixture(scope="module")
+def three_folds(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    values = {
+        "data.fraction": 0.05,
+        "data.holdout": True,
+        "data.folder": str(real_data),
+        "training.epochs": 2,
+        "training.batch_size": 4,
+        "model.channels": 8,
+        "machine.threads": 1,
+    }
+    config = protocol("imdb-multi", "gin", 0, values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folds, "FOLDS", 3)
+        return fit(config, tmp_path_factory.mktemp("runs") / "run", quiet=True)
+
+
+@pytest.mark.parametrize(("split", "at"), EVERY)
+def test_the_mean_of_folds(three_folds: Result, split: str, at: str) -> None:
+    parts = [Result.read(three_folds.folder / f"fold-{fold}") for fold in (1, 2, 3)]
+    found = evaluate(three_folds.folder, split, at, threads=1)
+    for kind in ("batches", "items"):
+        each = [getattr(part, split)[at][kind] for part in parts]
+        assert found[f"accuracy_{kind}"] == pytest.approx(statistics.fmean(each))
+    if (split, at) != ("val", "best"):
+        # The best epoch of the mean curve has no checkpoint: there each fold has its own.
+        whole = getattr(three_folds, split)[at]
+        assert found["loss"] == pytest.approx(whole["loss"])
+        assert found["accuracy_items"] == pytest.approx(whole["items"])
+    for fold, part in enumerate(parts, 1):
+        check(part, three_folds.folder / f"fold-{fold}", split, at)
+
+
+def test_folds_in_a_home_folder(three_folds: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(three_folds.folder.parent))
+    assert evaluate("~/run") == evaluate(three_folds.folder)
+
+
+def test_wrong_arguments(cluster: Result, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="split must be one of train, val, test, got 'dev'"):
+        evaluate(cluster.folder, "dev")
+    with pytest.raises(ValueError, match=r"checkpoint must be .*best.*last.* got 'first'"):
+        evaluate(cluster.folder, checkpoint="first")
+    with pytest.raises(ValueError, match=r"machine\.device must be one of .* got 'tpu'"):
+        evaluate(cluster.folder, device="tpu")
+    with pytest.raises(ValueError, match=r"machine\.threads must be .* got 0"):
+        evaluate(cluster.folder, threads=0)
+    with pytest.raises(ValueError, match="run must be a run folder or a checkpoint"):
+        evaluate(tmp_path)
+
+
+def test_the_threads_are_set_back(cluster: Result) -> None:
+    before = torch.get_num_threads()
+    evaluate(cluster.folder, threads=before + 1)
+    assert torch.get_num_threads() == before
+
+
+def test_evaluation_changes_no_weights(cluster: Result) -> None:
+    config = Config.read(cluster.folder / "config.yaml")
+    net = create_model("gcn", "cluster", channels=8).train()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    fabric = Fabric(accelerator="cpu", devices=1)
+    training = TrainingConfig("balanced_cross_entropy", "balanced_accuracy")
+    scores = evaluate_model(net, open_split(config, "val"), training, 6, fabric)
+    assert set(scores) == {"loss", "batches", "items"}
+    for name, value in net.state_dict().items():
+        assert torch.equal(value, before[name]), f"{name}: BatchNorm must not learn from it"
+    assert all(value.grad is None for value in net.parameters())
+
+
+def test_an_answer_with_and_without_edge_features() -> None:
+    graphs = molecules(3)
+    batch: Any = Batch.from_data_list(graphs)
+    net = create_model("gatedgcn-e", "zinc", channels=8).eval()
+    out, target = answer(net, batch)
+    expected = net(batch.x, batch.edge_index, batch.edge_attr, batch.batch, 3)
+    assert torch.equal(out, expected)
+    assert target is batch.y
+    del batch.edge_attr
+    plain = create_model("gcn", "zinc", channels=8).eval()
+    out, _ = answer(plain, batch)
+    assert torch.equal(out, plain(batch.x, batch.edge_index, None, batch.batch, 3))

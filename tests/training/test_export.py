@@ -1,0 +1,96 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_images import tiny_images, write_cifar
+from tiny_runs import molecules, tiny
+from torch.nn import Module
+from torch_geometric.data import Batch
+
+from fognn.datasets.graph_files import write_graphs
+from fognn.models import PretrainedNet, create_model
+from fognn.paper import protocol
+from fognn.training import Result, export, fit, load
+from fognn.training.data import open_split
+from fognn.training.evaluation import answer
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    config = tiny(training__lr=0.05, training__epochs=4, model__dropout=0.5)
+    return fit(config, tmp_path_factory.mktemp("runs") / "run", quiet=True)
+
+
+def same(first: Module, second: Module) -> bool:
+    a, b = first.state_dict(), second.state_dict()
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+@pytest.mark.parametrize("checkpoint", ["best", "last"])
+def test_there_and_back(run: Result, tmp_path: Path, checkpoint: str) -> None:
+    assert run.best_epoch < run.epochs, "else the two are the same"
+    folder = export(run.folder, tmp_path / "hub" / "net", checkpoint)
+    assert folder == tmp_path / "hub" / "net"
+    net = load(run.folder, checkpoint)
+    for twin in (PretrainedNet.from_pretrained(folder), load(folder)):
+        assert isinstance(twin, PretrainedNet)
+        assert same(twin.module, net)
+        assert not any(module.training for module in twin.modules())
+    batch = next(iter(open_split(tiny(), "val")))
+    with torch.no_grad():
+        assert torch.equal(answer(load(folder), batch)[0], answer(net, batch)[0])
+
+
+def test_the_folder_says_how_the_network_is_made(run: Result, tmp_path: Path) -> None:
+    export(run.folder, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"config.json", "model.pth", "README.md"}
+    content = json.loads((tmp_path / "config.json").read_text())
+    assert content["name"] == "gcn+fog"
+    assert content["settings"] == tiny(model__dropout=0.5).model.settings
+    assert content["parameters"] == run.parameters
+    net = create_model(content["name"], "cluster", **content["settings"])
+    net.load_state_dict(torch.load(tmp_path / "model.pth", weights_only=True))
+    assert same(net, load(run.folder))
+    assert "# gcn+fog for cluster" in (tmp_path / "README.md").read_text()
+
+
+def test_a_task_of_ones_own(tmp_path: Path) -> None:
+    write_graphs(tmp_path / "graphs.npz", molecules(20, classes=4))
+    values = {"training.epochs": 1, "training.batch_size": 8, "model.channels": 8}
+    config = protocol(str(tmp_path / "graphs.npz"), "gatedgcn-e+fog", 0, values)
+    fit(config, tmp_path / "run", quiet=True)
+    export(tmp_path / "run" / "best.ckpt", tmp_path / "net")
+    batch = Batch.from_data_list(molecules(3, seed=0))
+    with torch.no_grad():
+        found = answer(load(tmp_path / "net"), batch)[0]
+        assert torch.equal(found, answer(load(tmp_path / "run"), batch)[0])
+    assert found.shape == (3, 4)
+
+
+@pytest.mark.parametrize("n_way", [5, 3])
+def test_few_shot(tmp_path: Path, n_way: int) -> None:
+    config = tiny_images(
+        write_cifar(tmp_path / "data"), "gnn+fog", data__n_way=n_way, training__epochs=1
+    )
+    fit(config, tmp_path / "run", quiet=True)
+    export(tmp_path / "run", tmp_path / "net")
+    net, twin = load(tmp_path / "run"), load(tmp_path / "net")
+    assert isinstance(twin, PretrainedNet)
+    assert same(twin.module, net)
+    tasks = next(iter(open_split(config, "test")))
+    with torch.no_grad():
+        out = answer(twin, tasks)[0]
+        assert torch.equal(out, answer(net, tasks)[0])
+    assert out.shape == (4, n_way)
+
+
+def test_wrong_arguments(run: Result, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="run must be a run folder or a checkpoint"):
+        export(tmp_path / "none", tmp_path / "net")
+    with pytest.raises(ValueError, match=r"checkpoint must be .*got 'first'"):
+        export(run.folder, tmp_path / "net", "first")
+    assert not (tmp_path / "net").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="save_directory must be a folder, got the file"):
+        export(run.folder, tmp_path / "file")

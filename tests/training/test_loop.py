@@ -1,0 +1,338 @@
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_runs import metrics, molecules, tiny
+
+from fognn.datasets.files import SourceError
+from fognn.datasets.graph_files import write_graphs
+from fognn.models import list_models
+from fognn.paper import protocol
+from fognn.training import Config, Stopped, TrainingError, fit, loop
+from fognn.training.checkpoint import read_checkpoint
+
+GRAPH_MODELS = [name for name in list_models() if not name.startswith("fewshot-")]
+
+
+def run(config: Config, folder: Path) -> list[dict[str, str]]:
+    fit(config, folder, quiet=True)
+    return metrics(folder)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    """The metrics of an undisturbed run, with dropout."""
+    return run(tiny(model__dropout=0.3), tmp_path_factory.mktemp("whole"))
+
+
+def test_what_a_run_leaves(tmp_path: Path) -> None:
+    config = tiny()
+    result = fit(config, tmp_path / "run", quiet=True)
+    names = {path.name for path in result.folder.iterdir()} - {".lock"}
+    assert names == {
+        *("config.yaml", "metrics.csv", "last.ckpt", "best.ckpt", "result.json", "log.txt")
+    }
+    assert Config.read(result.folder / "config.yaml") == config
+    rows = metrics(result.folder)
+    assert [row["epoch"] for row in rows] == ["1", "2", "3"]
+    assert result.epochs == 3
+    assert result.stopped == "epochs"
+    assert result.val["last"]["items"] == float(rows[-1]["val_balanced_accuracy_items"])
+    best = max(rows, key=lambda row: float(row["val_balanced_accuracy_items"]))
+    assert result.best_epoch == int(best["epoch"])
+    assert result.val["best"]["batches"] == float(best["val_balanced_accuracy_batches"])
+    assert read_checkpoint(result.folder / "best.ckpt")["epoch"] == result.best_epoch
+    assert result.test is not None
+    assert set(result.test) == {"last", "best"}
+
+
+def test_thirteen_kinds() -> None:
+    assert len(GRAPH_MODELS) == 13
+
+
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_every_kind_overfits(tmp_path: Path, model: str) -> None:
+    # Many copies of eight graphs: an epoch has many steps, and files are written once an epoch.
+    write_graphs(tmp_path / "graphs.npz", molecules(8, classes=3) * 40)
+    values = {
+        "model.channels": 32,
+        "training.batch_size": 16,
+        "training.epochs": 10,
+        "training.lr": 5e-3,
+        "training.schedule": "step",
+        "training.step": 4,
+        "machine.threads": 1,
+    }
+    config = protocol(str(tmp_path / "graphs.npz"), model, 0, values)
+    rows = run(config, tmp_path / "run")
+    assert float(rows[0]["train_loss"]) > 0.1
+    assert float(rows[-1]["train_loss"]) < 0.02
+    assert float(rows[-1]["train_accuracy_items"]) == 100
+
+
+def test_same_seed_same_bits(tmp_path: Path, whole: list[dict[str, str]]) -> None:
+    assert run(tiny(model__dropout=0.3), tmp_path / "run") == whole
+    assert run(tiny(model__dropout=0.3, seed=1), tmp_path / "other") != whole
+
+
+def test_training_does_not_touch_the_callers_random_numbers(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_finished_run_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = fit(tiny(), tmp_path / "run", quiet=True)
+    monkeypatch.setattr(loop, "_train", None)
+    assert fit(tiny(), tmp_path / "run", quiet=True) == first
+
+
+def test_another_configuration_is_refused(tmp_path: Path) -> None:
+    fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    with pytest.raises(ValueError, match=r"holds another run \(training.epochs: 1 and 2"):
+        fit(tiny(training__epochs=2), tmp_path / "run", quiet=True)
+    assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+def test_a_wrong_setting_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no setting 'hh'"):
+        fit(tiny(model__hh=3), tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, step: int, number: signal.Signals) -> None:
+    """Sends a signal to this process amid the given step, counted from 1."""
+    steps = iter(range(1, 1000))
+    original = loop.answer
+
+    def answer(*args: Any) -> Any:
+        if next(steps) == step:
+            os.kill(os.getpid(), number)
+        return original(*args)
+
+    monkeypatch.setattr(loop, "answer", answer)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 6])
+def test_ctrl_c_saves_and_the_same_call_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: list[dict[str, str]], step: int
+) -> None:
+    config = tiny(model__dropout=0.3)
+    with monkeypatch.context() as patch:
+        interrupt(patch, step, signal.SIGINT)
+        epoch, batch = (step - 1) // 2 + 1, (step - 1) % 2 + 1
+        with pytest.raises(Stopped, match=f"epoch {epoch} after batch {batch} of 2.*go on: fognn"):
+            fit(config, tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run" / "result.json").exists()
+    assert run(config, tmp_path / "run") == whole
+
+
+def test_a_polite_kill_saves_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: list[dict[str, str]]
+) -> None:
+    config = tiny(model__dropout=0.3)
+    with monkeypatch.context() as patch:
+        interrupt(patch, 3, signal.SIGTERM)
+        with pytest.raises(Stopped):
+            fit(config, tmp_path / "run", quiet=True)
+    assert run(config, tmp_path / "run") == whole
+
+
+def test_nan_stops_with_what_to_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = loop.loss_of
+    steps = iter(range(1, 1000))
+
+    def loss_of(*args: Any) -> Any:
+        loss = original(*args)
+        return loss * float("nan") if next(steps) == 4 else loss
+
+    monkeypatch.setattr(loop, "loss_of", loss_of)
+    with pytest.raises(TrainingError, match=r"epoch 2, batch 2, at a learning rate of 0\.001") as e:
+        fit(tiny(), tmp_path / "run", quiet=True)
+    assert "--lr 0.0001" in str(e.value)
+    last = read_checkpoint(tmp_path / "run" / "last.ckpt")
+    assert len(last["state"]["history"]) == 1
+    assert all(torch.isfinite(value).all() for value in last["model"].values())
+    assert "epoch 2, batch 2" in (tmp_path / "run" / "log.txt").read_text()
+
+
+def test_a_rate_that_is_too_high_really_diverges(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="learning rate of 1e\\+30"):
+        fit(tiny("gcn", training__lr=1e30), tmp_path / "run", quiet=True)
+
+
+def test_plateau_halves_the_rate_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A validation loss that never falls: patience 1, so the rate halves after every 2 bad epochs.
+    scores = {"loss": 1.0, "batches": 50.0, "items": 50.0}
+    monkeypatch.setattr(loop, "evaluate_model", lambda *_: dict(scores))
+    values = {"training__patience": 1, "training__min_lr": 2e-4, "training__epochs": 99}
+    result = fit(tiny(**values), tmp_path / "run", quiet=True)
+    rates = [float(row["lr"]) for row in metrics(tmp_path / "run")]
+    assert rates == [1e-3] * 3 + [5e-4] * 2 + [2.5e-4] * 2
+    assert result.stopped == "rate"
+    assert result.best_epoch == 1, "of equal epochs the first is the best"
+
+
+def test_steps_halve_the_rate(tmp_path: Path) -> None:
+    config = tiny(training__schedule="step", training__step=2, training__epochs=5)
+    rates = [float(row["lr"]) for row in run(config, tmp_path / "run")]
+    assert rates == [1e-3, 1e-3, 5e-4, 5e-4, 2.5e-4]
+
+
+def test_weight_decay_is_l2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step of Adam from scratch: the first moment's direction is that of gradient + L2."""
+    config = tiny("gcn", training__weight_decay=0.1, training__epochs=1, training__batch_size=8)
+    fit(config, tmp_path / "run", quiet=True)
+    after = read_checkpoint(tmp_path / "run" / "last.ckpt")["model"]
+    parts = loop.Parts.of(config)
+    before = {name: value.clone() for name, value in parts.net.state_dict().items()}
+    (batch,) = parts.train
+    out = parts.net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
+    loop.loss_of("balanced_cross_entropy", out, batch.y).backward()
+    for name, value in parts.net.named_parameters():
+        assert value.grad is not None
+        gradient = value.grad + 0.1 * before[name]
+        clear = gradient.abs() > 1e-6  # Adam's first step is the rate times the sign
+        expected = before[name] - 1e-3 * gradient.sign()
+        torch.testing.assert_close(after[name][clear], expected[clear], rtol=0, atol=2e-5)
+
+
+def test_other_data_are_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_graphs(tmp_path / "graphs.npz", molecules(20))
+    values = {"training.epochs": 2, "model.channels": 8, "training.batch_size": 8}
+    config = protocol(str(tmp_path / "graphs.npz"), "gcn", 0, values)
+    with monkeypatch.context() as patch:
+        interrupt(patch, 2, signal.SIGINT)
+        with pytest.raises(Stopped):
+            fit(config, tmp_path / "run", quiet=True)
+    time.sleep(0.01)
+    write_graphs(tmp_path / "graphs.npz", molecules(20, seed=1))
+    with pytest.raises(ValueError, match="are not those that the run in"):
+        fit(config, tmp_path / "run", quiet=True)
+
+
+SCRIPT = """
+import resource, sys
+from pathlib import Path
+import tiny_runs
+from fognn.training import fit
+limit = int(sys.argv[2])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+fit(tiny_runs.tiny(model__dropout=0.3, training__epochs=int(sys.argv[3])), sys.argv[1], quiet=True)
+"""
+
+
+def start(folder: Path, limit: int = 0, epochs: int = 3) -> "subprocess.Popen[str]":
+    code = textwrap.dedent(SCRIPT)
+    arguments = [sys.executable, "-c", code, str(folder), str(limit), str(epochs)]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        arguments,
+        env=os.environ | {"PYTHONPATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_full_disk_keeps_the_old_checkpoint(tmp_path: Path) -> None:
+    """No file may grow beyond the size that the first epoch's needs: the kernel says so."""
+    config = tiny(model__dropout=0.3, training__epochs=200)
+    fit(tiny(model__dropout=0.3, training__epochs=1), tmp_path / "one", quiet=True)
+    size = (tmp_path / "one" / "last.ckpt").stat().st_size
+    process = start(tmp_path / "run", limit=size + 2000, epochs=200)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "SourceError" in errors
+    assert "could not be written, the disk is full" in errors
+    assert not list((tmp_path / "run").glob(".tmp-*"))
+    epochs = len(read_checkpoint(tmp_path / "run" / "last.ckpt")["state"]["history"])
+    assert 0 < epochs < 200
+    with pytest.MonkeyPatch.context() as patch:
+        # There is room again: it goes on with the next epoch.
+        seen: list[int] = []
+        original = loop.step_seed
+        patch.setattr(
+            loop, "step_seed", lambda *place: (seen.append(place[1]), original(*place))[1]
+        )
+        interrupt(patch, 1, signal.SIGINT)
+        with pytest.raises(Stopped):
+            fit(config, tmp_path / "run", quiet=True)
+    assert seen == [epochs]
+
+
+def test_a_folder_in_which_nobody_can_write(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises((SourceError, ValueError), match="file"):
+        fit(tiny(), tmp_path / "file" / "run", quiet=True)
+
+
+def kill_at_random(folder: Path, delays: list[float]) -> int:
+    """Starts a run again and again, kills it after each delay, lets the last one end."""
+    kills = 0
+    for delay in delays:
+        process = start(folder, epochs=6)
+        deadline = time.monotonic() + 60
+        # The clock starts when the training does, not while Python imports.
+        while not (folder / "config.yaml").exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        marks = (folder / "log.txt").stat().st_size if (folder / "log.txt").exists() else 0
+        while process.poll() is None and time.monotonic() < deadline:
+            size = (folder / "log.txt").stat().st_size if (folder / "log.txt").exists() else 0
+            if size > marks:
+                break
+            time.sleep(0.002)
+        time.sleep(delay)
+        kills += process.poll() is None
+        process.kill()
+        process.communicate()
+    process = start(folder, epochs=6)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return kills
+
+
+def test_killed_twice_it_ends_the_same(tmp_path: Path) -> None:
+    expected = run(tiny(model__dropout=0.3, training__epochs=6), tmp_path / "whole")
+    assert kill_at_random(tmp_path / "run", [0.03, 0.06]) >= 1
+    assert metrics(tmp_path / "run") == expected
+
+
+@pytest.mark.slow
+def test_killed_twenty_times_it_ends_the_same(tmp_path: Path) -> None:
+    expected = run(tiny(model__dropout=0.3, training__epochs=6), tmp_path / "whole")
+    generator = torch.Generator().manual_seed(0)
+    kills = 0
+    for attempt in range(5):
+        delays = (0.2 * torch.rand(4, generator=generator)).tolist()
+        kills += kill_at_random(tmp_path / f"run{attempt}", delays)
+        assert metrics(tmp_path / f"run{attempt}") == expected
+    assert kills >= 15, "of twenty kills most must hit a process that still trains"
+
+
+def test_limits_are_the_childs_own() -> None:
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+@pytest.mark.parametrize("damage", ["half", "foreign", "empty"])
+def test_a_damaged_checkpoint_is_said(tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "run"
+    fit(tiny(training__epochs=1), folder, quiet=True)
+    (folder / "result.json").unlink()
+    last = folder / "last.ckpt"
+    content = {"half": last.read_bytes()[:5000], "foreign": b"GIF89a", "empty": b""}[damage]
+    last.write_bytes(content)
+    with pytest.raises(SourceError, match=r"last.ckpt is damaged .* remove it"):
+        fit(tiny(training__epochs=1), folder, quiet=True)
+    assert last.read_bytes() == content

@@ -1,0 +1,106 @@
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_runs import tiny
+
+from fognn.training import Result
+from fognn.training.environment import environment
+from fognn.training.result import summarise
+
+METRIC = "balanced_accuracy"
+TEST = {
+    "last": {"loss": 0.5, "batches": 60.0, "items": 61.25},
+    "best": {"loss": 0.4, "batches": 70.0, "items": 71.5},
+}
+
+
+def row(epoch: int, seconds: float) -> dict[str, Any]:
+    """A row whose numbers tell where they stand."""
+    content: dict[str, Any] = {"epoch": epoch, "lr": 0.1}
+    for place, split in ((100, "train"), (200, "val")):
+        content[f"{split}_loss"] = place + epoch
+        content[f"{split}_{METRIC}_batches"] = place + epoch + 0.25
+        content[f"{split}_{METRIC}_items"] = place + epoch + 0.5
+    return content | {"train_seconds": seconds, "val_seconds": 1.0}
+
+
+def result(folder: Path, test: Any = TEST, **values: Any) -> Result:
+    history = [row(1, 9.0), row(2, 1.0), row(3, 2.0)]
+    rest = {"stopped": "rate", "parameters": 1234567, "device": "cpu", "ranks": 2} | values
+    return summarise(tiny(seed=5), folder, "fognn train x", history, 2, test, **rest)
+
+
+def test_scores_are_those_of_their_epochs(tmp_path: Path) -> None:
+    found = result(tmp_path)
+    assert found.train == {
+        "last": {"loss": 103, "batches": 103.25, "items": 103.5},
+        "best": {"loss": 102, "batches": 102.25, "items": 102.5},
+    }
+    assert found.val == {
+        "last": {"loss": 203, "batches": 203.25, "items": 203.5},
+        "best": {"loss": 202, "batches": 202.25, "items": 202.5},
+    }
+    assert found.test == TEST
+    assert (found.epochs, found.best_epoch, found.stopped) == (3, 2, "rate")
+
+
+def test_seconds_an_epoch_are_the_median(tmp_path: Path) -> None:
+    found = result(tmp_path)
+    assert found.seconds_per_epoch == 3.0, "of 10, 2 and 3"
+    assert found.seconds == 15.0
+
+
+def test_what_it_ran_on(tmp_path: Path) -> None:
+    found = result(tmp_path)
+    here = environment()
+    assert found.versions == here["versions"]
+    assert found.machine == here["machine"]
+    assert found.threads == here["threads"]
+    assert (found.data, found.model, found.seed) == ("CLUSTER", "gcn+fog", 5)
+    assert (found.metric, found.higher_is_better) == (METRIC, True)
+    assert result(tmp_path, threads=17, commit="abc").threads == 17
+    assert result(tmp_path, threads=17, commit="abc").commit == "abc"
+
+
+def test_roundtrip(tmp_path: Path) -> None:
+    found = result(tmp_path)
+    found.save()
+    assert Result.read(tmp_path) == found
+    assert Result.read(str(tmp_path)) == found
+    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
+    content = json.loads((tmp_path / "result.json").read_text())
+    assert "folder" not in content, "a run folder may be moved"
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "result.json").rename(tmp_path / "moved" / "result.json")
+    assert Result.read(tmp_path / "moved").folder == tmp_path / "moved"
+
+
+def test_a_later_version_may_say_more(tmp_path: Path) -> None:
+    found = result(tmp_path)
+    found.save()
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"weather": "rain"}))
+    assert Result.read(tmp_path) == found
+
+
+def test_no_result(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=rf"{re.escape(str(tmp_path))} holds no finished run"):
+        Result.read(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"data": "ZINC"}', '"\ud800"'])
+def test_a_damaged_result(tmp_path: Path, text: str) -> None:
+    (tmp_path / "result.json").write_text(text, encoding="utf-8", errors="surrogatepass")
+    with pytest.raises(ValueError, match=r"result\.json is no result of fognn: ."):
+        Result.read(tmp_path)
+
+
+def test_text(tmp_path: Path) -> None:
+    assert str(result(tmp_path)) == (
+        "gcn+fog on CLUSTER, seed 5: test balanced accuracy at the last epoch 61.2500 % and at the "
+        "best epoch 71.5000 % (3 epochs, best 2, 1,234,567 parameters)"
+    )
+    assert "val balanced accuracy at the last epoch 203.5000 %" in str(result(tmp_path, test=None))

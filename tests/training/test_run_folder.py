@@ -1,0 +1,176 @@
+import errno
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_runs import tiny
+
+from fognn.datasets.files import SourceError
+from fognn.training import Config, TrainingError
+from fognn.training.run_folder import RunFolder, check_folder, read_metrics
+
+
+def listed(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    folder = RunFolder(tmp_path / "a" / "run", tiny())
+    yield folder
+    folder.close()
+
+
+def test_a_new_folder(run: RunFolder) -> None:
+    assert listed(run.path) == [".lock", "config.yaml"]
+    assert Config.read(run.config_file) == tiny()
+    assert (run.last.name, run.best.name) == ("last.ckpt", "best.ckpt")
+
+
+HOLD = """
+import sys
+from filelock import FileLock
+lock = FileLock(sys.argv[1])
+lock.acquire(timeout=0)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_held_by_another_process(tmp_path: Path) -> None:
+    RunFolder(tmp_path / "run", tiny()).close()
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "run" / ".lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        (tmp_path / "run" / ".tmp-1-last.ckpt").write_text("the other one writes this just now")
+        with pytest.raises(TrainingError, match="run is in use: another process trains in it"):
+            RunFolder(tmp_path / "run", tiny())
+        assert (tmp_path / "run" / ".tmp-1-last.ckpt").exists()
+    finally:
+        other.kill()
+        other.communicate(timeout=30)
+    # A process that was killed holds nothing.
+    RunFolder(tmp_path / "run", tiny()).close()
+
+
+def test_held_by_this_process(run: RunFolder) -> None:
+    with pytest.raises(TrainingError, match="is in use"):
+        RunFolder(run.path, tiny())
+    run.close()
+    RunFolder(run.path, tiny()).close()
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", "last.ckpt", ".hidden"])
+def test_a_foreign_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(
+        ValueError, match=rf"folder must be empty, .* holds '{name}' and no config\.yaml"
+    ):
+        RunFolder(tmp_path, tiny())
+    assert listed(tmp_path) == [name]
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_a_file_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(ValueError, match=r"folder must not be a file, got '.*run'"):
+        check_folder(tmp_path / "run", tiny())
+
+
+def test_another_configuration(run: RunFolder) -> None:
+    before = run.config_file.read_bytes()
+    other = tiny(seed=1, training__lr=0.5)
+    with pytest.raises(
+        ValueError,
+        match=r"run' holds another run \(training\.lr: 0\.001 and 0\.5; seed: 0 and 1, there and",
+    ):
+        check_folder(run.path, other)
+    assert run.config_file.read_bytes() == before
+
+
+def test_many_differences_are_cut_short(run: RunFolder) -> None:
+    other = tiny("gat", seed=1, training__lr=0.5, training__epochs=9, training__batch_size=2)
+    with pytest.raises(ValueError, match="holds another run") as caught:
+        check_folder(run.path, other)
+    assert str(caught.value).count(";") == 3
+
+
+def test_another_machine_is_the_same_run(run: RunFolder) -> None:
+    check_folder(run.path, tiny(machine__ranks=2, machine__threads=3, data__folder="/elsewhere"))
+
+
+def test_a_damaged_config_is_said(run: RunFolder) -> None:
+    run.config_file.write_text("{")
+    with pytest.raises(ValueError, match=r"config\.yaml must be a YAML file"):
+        check_folder(run.path, tiny())
+
+
+def test_leftovers_of_a_kill(tmp_path: Path) -> None:
+    """Killed before its first file was whole, and again while it wrote a checkpoint."""
+    (tmp_path / ".lock").write_text("")
+    (tmp_path / ".tmp-123-config.yaml").write_text("dat")
+    RunFolder(tmp_path, tiny()).close()
+    assert listed(tmp_path) == [".lock", "config.yaml"]
+    (tmp_path / ".tmp-456-last.ckpt").write_bytes(b"PK")
+    (tmp_path / "last.ckpt").write_bytes(b"whole")
+    RunFolder(tmp_path, tiny()).close()
+    assert listed(tmp_path) == [".lock", "config.yaml", "last.ckpt"]
+
+
+def test_no_folder_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mkdir(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with pytest.raises(SourceError, match=r"run could not be written \(Read-only file system\)"):
+        RunFolder(tmp_path / "run", tiny())
+
+
+def test_log(run: RunFolder) -> None:
+    run.log("first: é")
+    run.log("second")
+    lines = (run.path / "log.txt").read_text(encoding="utf-8").splitlines()
+    assert [line.partition("  ")[2] for line in lines] == ["first: é", "second"]
+    assert lines[0][:2] == "20"
+
+
+def test_no_room_for_the_log(run: RunFolder) -> None:
+    (run.path / "log.txt").symlink_to("/dev/full")
+    with pytest.raises(SourceError, match=r"log\.txt could not be written, the disk is full"):
+        run.log("text")
+
+
+NUMBERS = st.floats(allow_nan=False)
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=5))
+def test_metrics_roundtrip(tmp_path_factory: pytest.TempPathFactory, values: Any) -> None:
+    rows = [{"epoch": n, "lr": a, "val_loss": b} for n, (a, b) in enumerate(values, 1)]
+    run = RunFolder(tmp_path_factory.mktemp("run"), tiny())
+    run.write_metrics(rows)
+    run.close()
+    found = read_metrics(run.path)
+    assert found == rows, "each bit of each number"
+    assert all(type(row["epoch"]) is int for row in found)
+
+
+def test_no_metrics_yet(run: RunFolder) -> None:
+    with pytest.raises(ValueError, match=r"metrics\.csv is not there: the run has not finished"):
+        read_metrics(run.path)
+
+
+@pytest.mark.parametrize("line", ["1,much", "1", "1,", "1.5,2", "1,2,3"])
+def test_damaged_metrics(run: RunFolder, line: str) -> None:
+    (run.path / "metrics.csv").write_text(f"epoch,lr\n{line}\n")
+    with pytest.raises(ValueError, match=r"metrics\.csv must hold a number in each place"):
+        read_metrics(run.path)
