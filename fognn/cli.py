@@ -136,7 +136,7 @@ def data(
 
 _Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 _Checkpoint = Annotated[str, typer.Option(help="best (by the validation metric) or last (epoch).")]
-_Run = Annotated[Path, typer.Argument(help="A run folder, or a checkpoint in one.")]
+_Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a checkpoint in one.")]
 
 
 @app.command()

@@ -36,3 +36,20 @@ def test_examples() -> None:
     assert "(100, 64) -> (100, 64)" in run("examples/three_lines.py")
     text = run("examples/all_networks.py", "--table", 7, "--repeats", 1)
     assert "10 networks, 0 with another number of parameters" in text
+
+
+def test_the_training_benchmark(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    small = ["--datasets", "PATTERN", "--shrink", 0.005, "--repeats", 1, "--json", file]
+    run("benchmarks/training.py", *small)
+    (table,) = json.loads(file.read_text())["tables"].values()
+    assert [row["network"] for row in table] == ["FOG", "GCN", "GCN+FOG"]
+
+
+def test_the_demo(tmp_path: Path) -> None:
+    small = ["--output", tmp_path, "--epochs", 2, "--fraction", 0.01]
+    assert (tmp_path / "report.html").as_uri() in run("examples/demo.py", *small)
+    page = (tmp_path / "report.html").read_text()
+    assert "gcn+fog" in page
+    assert "no proof" in page
+    assert "gcn+fog" in run("examples/demo.py", *small), "a second call takes the runs as they are"

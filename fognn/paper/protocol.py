@@ -58,7 +58,8 @@ def protocol(
         return _own(data, model, seed, values)
     wanted = _data(data)
     shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in ("n_way", "k_shot")}
-    wanted = dataclasses.replace(wanted, **shots)
+    if few_shot(wanted):
+        wanted = dataclasses.replace(wanted, **shots)
     if few_shot(wanted) and f"fewshot-{model}" in list_models():
         model = f"fewshot-{model}"
     _known(model)

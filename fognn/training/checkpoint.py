@@ -1,5 +1,6 @@
 r"""Checkpoints: written whole, read without running any code."""
 
+import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,9 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     the names that PyG adds to torch's list."""
     try:
         content = load_torch(path)
+        with zipfile.ZipFile(path) as parts:  # torch does not look at the checksums
+            if (broken := parts.testzip()) is not None:
+                raise ValueError(f"the checksum of {broken} is wrong")
     except FileNotFoundError as error:
         raise ValueError(f"{path} is not there: the run has not finished an epoch yet") from error
     except DAMAGE as error:

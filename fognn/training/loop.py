@@ -1,5 +1,6 @@
 r"""The loop: one run, from the top to the bottom."""
 
+import logging
 import time
 import warnings
 from dataclasses import dataclass
@@ -72,6 +73,8 @@ def fit_one(
         quiet: Show nothing.
         logger: A further logger.
     """
+    if quiet:
+        logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
     check_folder(folder, config)
     if (folder / "result.json").exists():
         return Result.read(folder)

@@ -223,3 +223,9 @@ def test_a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert protocol("./graphs", "gcn").data.name == str(tmp_path / "graphs")
     with pytest.raises(ValueError, match="name must be one of"):
         protocol("graphs", "gcn")
+
+
+def test_settings_of_images_change_nothing_for_graphs() -> None:
+    config = protocol("cluster", "gcn+fog", 0, {"data.n_way": 3})
+    assert config.data.n_way == 3
+    assert config.training == protocol("cluster", "gcn+fog").training

@@ -137,3 +137,15 @@ def test_what_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
         write_checkpoint(path, tiny(), TASK, {"model": lambda: None})
     assert path.read_bytes() == whole
     assert [file.name for file in tmp_path.iterdir()] == ["last.ckpt"]
+
+
+def test_one_flipped_bit_in_the_weights_is_noticed(tmp_path: Path) -> None:
+    path = written(tmp_path / "it.ckpt")
+    with zipfile.ZipFile(path) as parts:
+        largest = max(parts.infolist(), key=lambda part: part.file_size)
+        assert largest.compress_type == zipfile.ZIP_STORED
+    content = bytearray(path.read_bytes())
+    content[largest.header_offset + 30 + len(largest.filename) + largest.file_size // 2 + 64] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(SourceError, match="damaged"):
+        read_checkpoint(path)

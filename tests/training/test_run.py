@@ -112,8 +112,7 @@ def killing(rank: int, number: signal.Signals, folder: Path) -> Iterator[list[in
     thread.join()
 
 
-@pytest.mark.slow  # four processes more that import torch
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_killed_rank(tmp_path: Path, two: Result, rank: int) -> None:
     folder = tmp_path / "run"
     message = rf"rank {rank} of 2 ended \(killed by SIGKILL\).*in {folder}; to go on: fognn again"
