@@ -30,12 +30,12 @@ class Progress:
         self.steps: Any = None
         if self.bars:
             # A plateau usually ends a training long before its last epoch.
-            unit = "epoch" if config.training.schedule != "plateau" else "epoch (at most)"
+            most = " (at most)" if config.training.schedule == "plateau" else ""
             self.epochs = tqdm(
                 total=config.training.epochs,
                 initial=done,
-                desc=config.model.name,
-                unit=unit,
+                desc=f"{config.model.name}{most}",
+                unit="epoch",
                 dynamic_ncols=True,
             )
 

@@ -111,7 +111,7 @@ def test_bars_go_on_where_the_run_stood() -> None:
     text = terminal.text()
     assert re.search(r"gcn\+fog:  67%.* 2/3 ", text)
     assert re.search(r"epoch 3:  25%.* 1/4 ", text)
-    assert "epoch (at most)" in text, "a plateau ends earlier"
+    assert "(at most)" in text, "a plateau ends earlier"
 
 
 def test_quiet_in_a_terminal() -> None:
