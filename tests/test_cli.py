@@ -122,7 +122,10 @@ def test_output_into_a_closed_pipe() -> None:
 # In this process
 
 
-HELP = ["data", "train", "evaluate", "predict", "export", "models", "info", "generate"]
+HELP = [
+    *("data", "train", "evaluate", "predict", "export", "models", "info", "generate"),
+    *("reproduce", "table", "report"),
+]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in HELP), ["generate", "tsp"]])
@@ -526,7 +529,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
         (["train", "cluster", "gcn", "more"], "more"),
         (["predict", "run", "x.csv"], "--output"),
         (["predict", "run"], "INPUT"),
-        (["evaluate"], "Missing argument 'run'"),
+        (["evaluate"], "Missing argument 'RUN'"),
         (["export", "run"], "--folder"),
     ],
 )
@@ -574,3 +577,60 @@ def test_info(run, tmp_path: Path) -> None:
     assert re.search(rf"^threads +{torch.get_num_threads()}$", done.stdout, re.M)
     assert re.search(rf"^cache +{re.escape(str(tmp_path / 'cache'))}$", done.stdout, re.M)
     assert written(tmp_path) == []
+
+
+TABLE_OF_SECONDS = ["--fraction", "0.0008", "--epochs", "1", "--set", "training.batch_size=4"]
+
+
+def test_a_table_from_runs_to_site(run, tmp_path: Path) -> None:
+    command = [
+        "reproduce",
+        "cluster",
+        "--models",
+        "gcn,gcn+fog",
+        "--workers",
+        "2",
+        *TABLE_OF_SECONDS,
+    ]
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2 of 2 runs are finished: 0 were before, 2 now")
+    lines = Path("results/cluster.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["model"] for line in lines) == ["gcn", "gcn+fog"]
+    assert "2 were before, 0 now" in run(*command).stdout
+    assert Path("results/cluster.jsonl").read_text().splitlines() == lines
+    shown = {form: run("table", "cluster", *form).stdout for form in ((), ("--csv",))}
+    assert "GCN+FOG [1]" in shown[()]
+    assert len(list(csv.reader(io.StringIO(shown["--csv",])))) > 13
+    done = run("report", "-o", "site")
+    assert done.returncode == 0, done.stderr
+    assert "GCN+FOG" in Path("site/cluster.html").read_text()
+
+
+def test_a_job_array(run) -> None:
+    done = run("reproduce", "zinc", "--models", "fog", "--seeds", "3", "--export", "slurm")
+    assert done.returncode == 0, done.stderr
+    assert "--array=0-2%" in Path("slurm/array.sh").read_text()
+    assert (
+        "exec fognn reproduce zinc --models fog --seeds 3\n" in Path("slurm/ledger.sh").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["reproduce", "zink"], 1, "did you mean 'zinc'"),
+        (["reproduce", "zinc", "--models", "gcm"], 1, "models must be rows of the table"),
+        (["reproduce", "zinc", "--export", "pbs"], 2, "--export must be slurm"),
+        (["reproduce", "cluster", "--workers", "many", *TABLE_OF_SECONDS], 1, "workers must be"),
+        (["table", "zink"], 1, "did you mean 'zinc'"),
+        (["table", "zinc", "--csv", "--latex"], 2, "only one of --latex and --csv"),
+        (["table", "zinc", "--at", "noon"], 1, "at must be one of"),
+        (["report", "-o", "site"], 1, "results must be a folder with ledgers"),
+    ],
+)
+def test_wrong_tables(run, tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == code
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+    assert not list((tmp_path / "here").iterdir())

@@ -7,18 +7,16 @@ from fognn.paper.build import build
 from fognn.paper.rows import Row, rows
 
 if TYPE_CHECKING:
-    from fognn.paper.protocol import config_of, protocol
+    from fognn.paper.row_config import config_of, protocol
     from fognn.paper.training import train
 
 __all__ = ["Row", "build", "config_of", "protocol", "rows", "train"]
 
 # Who only reads the rows need not wait for Lightning.
-_LATER = {"config_of": "protocol", "protocol": "protocol", "train": "training"}
+_LATER = {"config_of": "row_config", "protocol": "row_config", "train": "training"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        value = getattr(import_module(f"fognn.paper.{_LATER[name]}"), name)
-        globals()[name] = value  # the module of the same name must not stay in its place
-        return value
+        return getattr(import_module(f"fognn.paper.{_LATER[name]}"), name)
     raise AttributeError(f"module 'fognn.paper' has no attribute {name!r}")

@@ -8,6 +8,8 @@ from html import escape
 from fognn.report.plots import LINES
 
 __all__ = [
+    "STYLE",
+    "colours",
     "figure_png",
     "figure_svg",
     "page",
@@ -22,48 +24,51 @@ PAPER = ("#ffffff", "#16181b")  # light, dark
 _INK, _SOFT, _RULE = ("#1a1a1a", "#e8e8e6"), ("#4a4a4a", "#b4b6b8"), ("#d9d9d9", "#3c4045")
 
 
-def _colours(dark: bool) -> str:
+def colours(dark: bool) -> str:
+    r"""The colours of a page as CSS variables, for a light screen or for a :obj:`dark` one."""
     pairs = {"paper": PAPER, "ink": _INK, "soft": _SOFT, "rule": _RULE}
     pairs |= {f"line-{number}": pair for number, pair in enumerate(LINES)}
     return " ".join(f"--{name}: {pair[dark]};" for name, pair in pairs.items())
 
 
-_STYLE = f"""
-:root {{ color-scheme: light dark; {_colours(dark=False)} }}
-@media (prefers-color-scheme: dark) {{ :root {{ {_colours(dark=True)} }} }}
-body {{ font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-       max-width: 1180px; margin: 2rem auto; padding: 0 1rem; -webkit-text-size-adjust: 100%; }}
-h1 {{ font-size: 1.6rem; line-height: 1.25; margin: 0 0 .4rem; }}
-h2 {{ font-size: 1.2rem; margin: 2rem 0 .4rem; }}
-p {{ color: var(--soft); margin: .2rem 0 1rem; max-width: 48rem; }}
-li {{ color: var(--soft); }}
-.points {{ padding-left: 1.2rem; max-width: 48rem; margin: .2rem 0 1rem; }}
-p.first {{ color: var(--ink); font-size: 1.15rem; }}
-.wide {{ overflow-x: auto; margin: 1rem 0; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .3rem .8rem; text-align: right; border-bottom: 1px solid var(--rule); }}
-th {{ vertical-align: bottom; }}
-td {{ white-space: nowrap; }}
-th[colspan] {{ text-align: left; }}
-th:first-child, td:first-child {{ text-align: left; padding-left: 0; }}
-.panels {{ display: flex; flex-wrap: wrap; gap: 1rem; }}
-.plots {{ display: grid; gap: 1rem;
-         grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }}
-figure {{ margin: 0; border: 1px solid var(--rule); border-radius: 4px; padding: .5rem;
-         max-width: 100%; box-sizing: border-box; }}
-figure img, figure svg {{ max-width: 100%; height: auto; display: block; }}
-.plots figure svg {{ width: 100%; max-width: 33rem; margin: 0 auto; }}
-.plots svg *, .legend svg * {{ stroke-linejoin: round; }}
-.plots text {{ font-family: system-ui, sans-serif !important; }}
-figcaption {{ font-size: .9rem; margin-top: .3rem; }}
-.legend {{ list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; padding: 0;
-          margin: 1.5rem 0 .6rem; }}
-.legend li {{ color: var(--ink); display: flex; align-items: center; gap: .5rem; }}
-.legend svg {{ flex: none; }}
-pre {{ overflow-x: auto; border: 1px solid var(--rule); border-radius: 4px; padding: .6rem .8rem;
-      font-size: .9rem; }}
-summary {{ cursor: pointer; color: var(--soft); }}
-@media (max-width: 30rem) {{ body {{ margin: 1rem auto; }} th, td {{ padding: .3rem .5rem; }} }}
+_ROOT = f"""
+:root {{ color-scheme: light dark; {colours(dark=False)} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {colours(dark=True)} }} }}
+"""
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+       max-width: 1180px; margin: 2rem auto; padding: 0 1rem; -webkit-text-size-adjust: 100%; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .4rem; }
+h2 { font-size: 1.2rem; margin: 2rem 0 .4rem; }
+p { color: var(--soft); margin: .2rem 0 1rem; max-width: 48rem; }
+li { color: var(--soft); }
+.points { padding-left: 1.2rem; max-width: 48rem; margin: .2rem 0 1rem; }
+p.first { color: var(--ink); font-size: 1.15rem; }
+.wide { overflow-x: auto; margin: 1rem 0; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid var(--rule); }
+th { vertical-align: bottom; }
+td { white-space: nowrap; }
+th[colspan] { text-align: left; }
+th:first-child, td:first-child { text-align: left; padding-left: 0; }
+.panels { display: flex; flex-wrap: wrap; gap: 1rem; }
+.plots { display: grid; gap: 1rem;
+         grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }
+figure { margin: 0; border: 1px solid var(--rule); border-radius: 4px; padding: .5rem;
+         max-width: 100%; box-sizing: border-box; }
+figure img, figure svg { max-width: 100%; height: auto; display: block; }
+.plots figure svg { width: 100%; max-width: 33rem; margin: 0 auto; }
+.plots svg *, .legend svg * { stroke-linejoin: round; }
+.plots text { font-family: system-ui, sans-serif !important; }
+figcaption { font-size: .9rem; margin-top: .3rem; }
+.legend { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; padding: 0;
+          margin: 1.5rem 0 .6rem; }
+.legend li { color: var(--ink); display: flex; align-items: center; gap: .5rem; }
+.legend svg { flex: none; }
+pre { overflow-x: auto; border: 1px solid var(--rule); border-radius: 4px; padding: .6rem .8rem;
+      font-size: .9rem; }
+summary { cursor: pointer; color: var(--soft); }
+@media (max-width: 30rem) { body { margin: 1rem auto; } th, td { padding: .3rem .5rem; } }
 """
 
 
@@ -78,7 +83,7 @@ def page(title: str, note: str, parts: Sequence[str]) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{_ROOT}{STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n{paragraph(note, first=True)}\n"
         f"{chr(10).join(parts)}\n</body>\n</html>\n"
     )

@@ -25,6 +25,7 @@ def environment() -> dict[str, Any]:
             versions[package] = version(package)
         except PackageNotFoundError:
             versions[package] = "not installed"
+    versions["torch"] = torch.__version__  # with the kind of build, as +cpu
     return {
         "versions": versions,
         "commit": commit(),

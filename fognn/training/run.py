@@ -2,6 +2,7 @@ r"""One run, however many processes and folds it takes."""
 
 import signal
 import sys
+import threading
 import uuid
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,8 @@ def _fit_ranks(
         max_restarts=0,
         monitor_interval=0.2,
     )
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    before = {number: signal.getsignal(number) for number in numbers}
     try:
         elastic_launch(settings, _rank)(config.to_dict(), str(folder), command, quiet, logger)
     except SignalException as error:
@@ -93,6 +96,11 @@ def _fit_ranks(
             f"others were stopped; the checkpoint of the last finished epoch is in {folder}; to "
             f"go on: {command}"
         ) from error
+    finally:
+        # The launcher leaves its own handlers behind.
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
     return Result.read(folder)
 
 

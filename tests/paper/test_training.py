@@ -11,7 +11,7 @@ import fognn
 from fognn.datasets.graph_files import write_graphs
 from fognn.paper import protocol, rows
 from fognn.paper import train as train_of_the_room
-from fognn.paper.protocol import config_of
+from fognn.paper.row_config import config_of
 from fognn.paper.training import run_folder
 from fognn.training import Config, Result, fit
 

@@ -3,6 +3,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from wcag import contrast
 
 from fognn.report.page import (
     PAPER,
@@ -65,18 +66,6 @@ def test_names_above_columns() -> None:
     assert spans == ["1", "2"]
     assert [tag for tag, _ in reader.tags].count("tr") == 3
     assert [tag for tag, _ in Reader(table_html(["a"], [["1"]])).tags].count("tr") == 2
-
-
-def luminance(colour: str) -> float:
-    """As WCAG 2 defines it."""
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -123,6 +123,7 @@ def test_a_killed_rank(tmp_path: Path, two: Result, rank: int) -> None:
         fit(config(2), folder, "fognn again", quiet=True)
     assert killed
     assert children() == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "as it was before"
     before = len(metrics(folder))
     assert 3 <= before < EPOCHS
     assert not (folder / "result.json").exists()

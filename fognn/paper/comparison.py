@@ -1,0 +1,157 @@
+r"""Measured and printed figures side by side."""
+
+import itertools
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fognn.ops import checks
+from fognn.paper.ledger import Entry
+from fognn.paper.line import Line, mean_of
+from fognn.paper.pairing import Paired, paired_difference
+from fognn.paper.rows import rows
+from fognn.paper.scores import check_result, held_out_of, score_of
+from fognn.paper.tables import TABLES, Planned, check_table, label_of, plan
+from fognn.training import Config
+from fognn.training.values import flat
+
+__all__ = ["Line", "Paired", "compare"]
+
+# What the paper searched for each row: with other values it is still the paper's row.
+SEARCHED = ("training.lr", "training.weight_decay")
+# Where a run was made, and from which dice: not what was made.
+_NOT_WHAT = ("seed", "machine.", "data.folder")
+
+
+def compare(
+    table: str, entries: Sequence[Entry], at: str = "last", over: str = "batches"
+) -> list[Line]:
+    r"""A line for each row of a table, measured or not, and for each of our variants that was
+    measured, in the table's order.
+
+    The figure is that of the test split. IMDB-MULTI has none: there it is, as in the paper, the
+    best epoch of the mean curve over the held-out folds, whatever :obj:`at` and :obj:`over` say;
+    the paper's figures there are whole numbers of 1,500 graphs, so they are counted over items.
+
+    Args:
+        table: One of :obj:`fognn.paper.tables.TABLES`.
+        entries: The ledger's.
+        at: Which epoch's test figure: ``"last"``, or the ``"best"`` by validation.
+        over: Which average: over ``"batches"``, as in the public benchmark, or over ``"items"``.
+    """
+    check_table("compare", table)
+    checks.one_of("compare", "at", at, ("last", "best"))
+    checks.one_of("compare", "over", over, ("batches", "items"))
+    places = {(p.row, p.variant): place for place, p in enumerate(plan(table))}
+    groups: dict[tuple[int, str, tuple[str, ...]], list[Entry]] = {
+        (row, variant, ()): [] for row, variant in places if not variant
+    }
+    for entry in entries:
+        _check(table, entry)
+        changed = tuple(_changes(entry))
+        groups.setdefault((entry.row, entry.variant, changed), []).append(entry)
+    lines = [_line(table, *key, group, at, over) for key, group in groups.items()]
+    # A variant of a later version is not in the plan: it stands behind those that are.
+    lines.sort(
+        key=lambda line: (
+            line.row,
+            places.get((line.row, line.variant), len(places)),
+            line.changed,
+        )
+    )
+    return [_with_host(line, lines, at, over) for line in lines]
+
+
+def _check(table: str, entry: Entry) -> None:
+    known = rows()
+    fits = 0 <= entry.row < len(known) and known[entry.row].table == TABLES[table].number
+    if entry.table != table or not fits:
+        raise ValueError(
+            f"compare: entries must be of table {table!r}, got {entry.key!r} of table "
+            f"{entry.table!r}, row {entry.row}"
+        )
+    check_result(entry)
+
+
+def _changes(entry: Entry) -> list[str]:
+    r"""Where a run does not follow the protocol of its row."""
+    try:
+        config = Config.from_dict(entry.config)
+        own = Planned(entry.table, entry.row, entry.variant, entry.label, config).own
+    except ValueError as error:
+        raise ValueError(f"the ledger's {entry.key!r}: {error}") from error
+    mine, theirs = _what(flat(config.to_dict())), _what(flat(own.to_dict()))
+    return [
+        f"{name}={mine.get(name)}"
+        for name in dict.fromkeys([*mine, *theirs])
+        if mine.get(name) != theirs.get(name)
+    ]
+
+
+def _what(named: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in named.items() if not name.startswith(_NOT_WHAT)}
+
+
+def _line(
+    table: str,
+    row: int,
+    variant: str,
+    changed: tuple[str, ...],
+    entries: list[Entry],
+    at: str,
+    over: str,
+) -> Line:
+    entries = sorted(entries, key=lambda entry: entry.seed)
+    for one, other in itertools.pairwise(entries):
+        if one.seed == other.seed:
+            raise ValueError(
+                f"compare: entries must not hold a run twice, got {one.key!r} and {other.key!r}"
+            )
+    printed = rows()[row]
+    label = label_of(printed, variant)
+    line = Line(
+        table, row, variant, f"{label} [{', '.join(changed)}]" if changed else label, changed
+    )
+    if not variant and _unsearched(changed) == ():
+        line = replace(line, paper_mean=printed.mean, paper_sd=printed.sd)
+    if not entries:
+        return line
+    scores = [score_of(entry, at, over) for entry in entries]
+    values = tuple(score.value for score in scores)
+    spreads = [score.spread for score in scores if score.spread is not None]
+    held_out = [found for entry in entries if (found := held_out_of(entry)) is not None]
+    return replace(
+        line,
+        entries=tuple(entries),
+        values=values,
+        mean=statistics.fmean(values),
+        sd=mean_of(spreads) if spreads else statistics.stdev(values) if values[1:] else None,
+        held_out=mean_of(score.value for score in held_out),
+        held_out_sd=mean_of(score.spread for score in held_out if score.spread is not None),
+    )
+
+
+def _unsearched(changed: Iterable[str]) -> tuple[str, ...]:
+    return tuple(text for text in changed if text.partition("=")[0] not in SEARCHED)
+
+
+def _with_host(line: Line, lines: list[Line], at: str, over: str) -> Line:
+    r"""The line with its difference to the same network without FOG."""
+    name, plus, _ = line.paper.model.partition("+FOG")
+    hosts = [
+        host
+        for host in lines
+        if plus
+        and host.paper.model == name
+        and (host.paper.dataset, host.variant) == (line.paper.dataset, line.variant)
+        and _unsearched(host.changed) == _unsearched(line.changed)
+        and host.entries
+    ]
+    if not hosts or not line.entries:
+        return line
+    # Each of the two may have its own searched rate and decay; if both have the same, all the
+    # better.
+    host = next((host for host in hosts if host.changed == line.changed), hosts[0])
+    paired = paired_difference(host.label, line.entries, host.entries, at, over)
+    return replace(line, paired=paired)

@@ -1,0 +1,119 @@
+r"""A file of JSON lines, each known by its key, that many processes may write to."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from fognn.datasets.files import SourceError, disk_error, write_whole
+
+__all__ = ["KeyedLines"]
+
+_PATIENCE = 120.0  # seconds; an honest writer needs milliseconds
+
+
+class KeyedLines:
+    r"""A file with one JSON object a line, each with a ``"key"`` that no other line has.
+
+    Readers need no lock, because the file is replaced as a whole. Writers wait for each other at a
+    lock beside the file, which a process that is killed gives back; so it works between processes,
+    and between machines where their shared folder knows locks.
+
+    Args:
+        path: The file. It need not be there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def read(self) -> list[dict[str, Any]]:
+        r"""The objects, in the order of the file."""
+        return [content for content, _ in self._lines()]
+
+    def put(self, content: dict[str, Any]) -> None:
+        r"""Writes an object in the place of the one with the same key, or at the end."""
+        # Whatever can be wrong with the object is found before the lock is taken.
+        line = _dump(content)
+        with self._lock():
+            lines = {own["key"]: text for own, text in self._lines()}
+            # A line that a later version wrote stays as it is, to the letter.
+            lines[content["key"]] = line
+            # A process that was killed while it wrote leaves its temporary file behind.
+            for left in self.path.parent.glob(f".tmp-*-{self.path.name}"):
+                left.unlink(missing_ok=True)
+            with write_whole(self.path) as temporary:
+                text = "".join(f"{line}\n" for line in lines.values())
+                temporary.write_text(text, encoding="utf-8", newline="\n")
+
+    def _lines(self) -> list[tuple[dict[str, Any], str]]:
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return []
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.path} must be a text file in UTF-8: {error}") from error
+        found: list[tuple[dict[str, Any], str]] = []
+        places: dict[str, int] = {}
+        # Not splitlines(), which also cuts at letters that may stand within a line of JSON.
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            content = _load(line, f"{self.path}, line {number}")
+            first = places.setdefault(content["key"], number)
+            if first != number:
+                raise ValueError(
+                    f"{self.path}, line {number}: key {content['key']!r} stands in line {first} "
+                    "already; remove one of the two"
+                )
+            found.append((content, line.strip()))
+        return found
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire(timeout=_PATIENCE)
+        except Timeout as error:
+            raise SourceError(
+                f"{self.path} could not be written, another process has held {lock.lock_file} for "
+                f"{_PATIENCE:.0f} seconds: end that process and try again"
+            ) from error
+        except OSError as error:
+            raise disk_error(self.path, error) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def _dump(content: dict[str, Any]) -> str:
+    r"""One line: the object's own keys in their order, those within them sorted."""
+    try:
+        if not isinstance(content["key"], str):
+            raise TypeError(f"key must be a str, got {content['key']!r}")
+        parts = (
+            f"{json.dumps(name)}: {json.dumps(value, sort_keys=True, allow_nan=False)}"
+            for name, value in content.items()
+        )
+        return "{" + ", ".join(parts) + "}"
+    except (TypeError, ValueError, KeyError) as error:
+        key = content.get("key")
+        raise ValueError(f"the line of {key!r} must be plain, finite values: {error}") from error
+
+
+def _load(line: str, where: str) -> dict[str, Any]:
+    try:
+        content = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}: must be one JSON object, but {error}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("key"), str):
+        raise ValueError(f"{where}: must be a JSON object with a key, got {line[:60]!r}")
+    return content
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,64 @@
+r"""Two networks compared run by run."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fognn.paper.ledger import Entry
+from fognn.paper.scores import fold_scores, score_of
+from fognn.paper.student_t import t_interval
+
+__all__ = ["Paired", "paired_difference"]
+
+
+@dataclass(frozen=True)
+class Paired:
+    r"""The difference of two networks over the seeds that both have.
+
+    Args:
+        host: The label of the network that was subtracted.
+        difference: The mean of the differences.
+        interval: Its 95 % interval, by Student's distribution; :obj:`None` if there are too few.
+        pairs: How many pairs.
+        over: What a pair shares: its ``"seed"``; or, where runs over folds have one common seed,
+            its ``"fold"``. Folds share their training graphs, so that interval is too narrow.
+    """
+
+    host: str
+    difference: float
+    interval: tuple[float, float] | None
+    pairs: int
+    over: str
+
+    @property
+    def note(self) -> str:
+        r"""How sure it is: ``"3 seeds"``, ``"10 folds"`` or ``"1 seed: no interval"``."""
+        count = f"{self.pairs} {self.over}{'' if self.pairs == 1 else 's'}"
+        return f"{count}: no interval" if self.interval is None else count
+
+
+def paired_difference(
+    host: str, ours: Sequence[Entry], theirs: Sequence[Entry], at: str, over: str
+) -> Paired | None:
+    r"""The difference of two networks, the first minus the second; :obj:`None` if they have no
+    seed in common.
+
+    Args:
+        host: The label of the second.
+        ours: Runs of the first.
+        theirs: Runs of the second.
+        at, over: Which figure: see :func:`fognn.paper.comparison.compare`.
+    """
+    first, second = ({entry.seed: entry for entry in runs} for runs in (ours, theirs))
+    common = [(first[seed], second[seed]) for seed in first if seed in second]
+    if not common:
+        return None
+    shared = "seed"
+    differences = [score_of(a, at, over).value - score_of(b, at, over).value for a, b in common]
+    if len(common) == 1:
+        mine, other = (fold_scores(entry, at, over) for entry in common[0])
+        if mine and mine.keys() == other.keys():
+            shared, differences = "fold", [mine[fold] - other[fold] for fold in mine]
+    return Paired(
+        host, statistics.fmean(differences), t_interval(differences), len(differences), shared
+    )

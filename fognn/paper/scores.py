@@ -1,0 +1,76 @@
+r"""Which of a run's numbers a table shows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fognn.paper.ledger import Entry
+
+__all__ = ["Score", "check_result", "fold_scores", "held_out_of", "score_of", "validation_of"]
+
+
+@dataclass(frozen=True)
+class Score:
+    r"""A run's figure, and its standard deviation over folds, if it has them."""
+
+    value: float
+    spread: float | None = None
+
+
+def check_result(entry: Entry) -> None:
+    r"""Refuses a run whose result is not whole."""
+    if "test" not in entry.result:
+        raise ValueError(f"the ledger's {entry.key!r}: result.test must be there, or be null")
+    for name, kind in (("parameters", int), ("epochs", int), ("seconds_per_epoch", float)):
+        _number(entry.result, entry.key, name, kind=kind)
+    for at in ("last", "best"):
+        for over in ("batches", "items"):
+            _score(entry, "val" if entry.result["test"] is None else "test", at, over)
+
+
+def score_of(entry: Entry, at: str, over: str) -> Score:
+    r"""The figure of a run: of its test split at an epoch in an average; without a test split, as
+    on IMDB-MULTI, of its validation at the best epoch, over items."""
+    return _score(entry, *_where(entry, at, over))
+
+
+def held_out_of(entry: Entry) -> Score | None:
+    r"""Of a run without a test split: its validation at the last epoch, which no number chose."""
+    if entry.result["test"] is not None:
+        return None
+    return _score(entry, "val", "last", "items")
+
+
+def validation_of(entry: Entry) -> float:
+    r"""What runs are chosen by: the validation metric over items, at the best epoch."""
+    return float(_number(entry.result, entry.key, "val", "best", "items"))
+
+
+def fold_scores(entry: Entry, at: str, over: str) -> dict[int, float]:
+    r"""The same as :func:`score_of` for each fold; nothing for a run without folds."""
+    where = _where(entry, at, over)
+    return {
+        _number(fold, entry.key, "fold", kind=int): _number(fold, entry.key, *where)
+        for fold in entry.result.get("folds") or []
+    }
+
+
+def _where(entry: Entry, at: str, over: str) -> tuple[str, str, str]:
+    return ("val", "best", "items") if entry.result["test"] is None else ("test", at, over)
+
+
+def _score(entry: Entry, split: str, at: str, over: str) -> Score:
+    value = _number(entry.result, entry.key, split, at, over)
+    if entry.result.get("spread") is None:
+        return Score(value)
+    return Score(value, _number(entry.result, entry.key, "spread", at, over))
+
+
+def _number(content: Any, key: str, *names: str, kind: type = float) -> Any:
+    value = content
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (kind, int)):
+        raise ValueError(
+            f"the ledger's {key!r}: result.{'.'.join(names)} must be a number, got {value!r}"
+        )
+    return value

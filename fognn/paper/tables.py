@@ -1,0 +1,238 @@
+r"""A table of the paper as a set of runs."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from fognn.ops import checks
+from fognn.paper.row_config import config_of
+from fognn.paper.rows import Row, rows
+from fognn.training import Config
+from fognn.training.data import PLAIN_ZINC
+
+__all__ = ["TABLES", "Planned", "Table", "check_table", "label_of", "plan"]
+
+
+@dataclass(frozen=True)
+class Table:
+    r"""A table of the paper.
+
+    Args:
+        number: Its number in the paper.
+        title: What it is about.
+    """
+
+    number: int
+    title: str
+
+
+TABLES = {
+    "pattern": Table(1, "SBM PATTERN"),
+    "cluster": Table(2, "SBM CLUSTER"),
+    "zinc": Table(3, "ZINC"),
+    "tsp": Table(4, "TSP"),
+    "few-shot": Table(5, "few-shot learning on miniImageNet"),
+    "widths": Table(6, "widths on ZINC"),
+    "limits": Table(7, "the limits: ZINC without node features, and IMDB-MULTI"),
+}
+# Other readings of the paper, each beside the row that it varies: its equations say these, and its
+# figures, its parameter counts or the public benchmark's code say what the rows are.
+_OURS = {
+    "GCN": {"norm": "sym"},
+    "GraphSAGE": {"aggr": "mean"},
+    "GatedGCN": {"gate": "after"},
+    "GatedGCN-E": {"gate": "after"},
+}
+
+
+@dataclass(frozen=True)
+class Planned:
+    r"""One run of a table.
+
+    Args:
+        table: One of :obj:`TABLES`.
+        row: The row that it is or varies: its place in :func:`fognn.paper.rows`.
+        variant: Nothing for the paper's own row; else what we changed in its network, as
+            ``"norm=sym"``.
+        label: What it is called in the table, as ``"GCN+FOG (norm=sym)"``.
+        config: The run, complete.
+    """
+
+    table: str
+    row: int
+    variant: str
+    label: str
+    config: Config
+
+    @property
+    def paper(self) -> Row:
+        r"""The row of the paper."""
+        return rows()[self.row]
+
+    @property
+    def own(self) -> Config:
+        r"""The run by the paper's protocol, with the same seed and variant."""
+        return config_of(self.paper, self.config.seed, **_settings(self.variant))
+
+    @property
+    def slug(self) -> str:
+        r"""A short name that no other row of the table has, as ``"gcn+fog-sym"``."""
+        return _slug(self.paper, self.variant)
+
+    @property
+    def name(self) -> str:
+        r"""``"gcn+fog-sym-seed0"``; with a digest of its settings where it does not follow the
+        row's own protocol."""
+        name = f"{self.slug}-seed{self.config.seed}"
+        changed = self.config.identity() != self.own.identity()
+        return f"{name}-{self.config.digest()}" if changed else name
+
+    @property
+    def key(self) -> str:
+        r"""What the ledger knows it by."""
+        return f"{self.table}/{self.name}"
+
+    def folder(self, root: Path) -> Path:
+        r"""Its run folder, where all of them are in :obj:`root`."""
+        return Path(root) / self.table / self.name
+
+
+def plan(
+    table: str,
+    models: Sequence[str] | None = None,
+    seeds: int | Sequence[int] = 1,
+    fraction: float | None = None,
+    epochs: int | None = None,
+    ours: bool = True,
+    values: Mapping[str, Any] | None = None,
+) -> list[Planned]:
+    r"""The runs of a table: all rows of the first seed, then all of the next.
+
+    Args:
+        table: One of :obj:`TABLES`.
+        models: Only these rows: slugs, or shell patterns for them, as ``["gcn", "*fog*"]``; the
+            name of a network stands for all its rows of the paper.
+        seeds: How many seeds, from 0, or which.
+        fraction: How much of each split is used.
+        epochs: The most epochs.
+        ours: Whether our own readings of a row stand beside it.
+        values: Any setting by its dotted name, as ``{"training.batch_size": 4}``.
+    """
+    check_table("plan", table)
+    changes: dict[str, Any] = {"data.fraction": fraction, "training.epochs": epochs}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    for name in values or {}:
+        if name == "seed":
+            raise ValueError("plan: values must not name the seed, which seeds decides")
+        if name in changes:
+            raise ValueError(f"plan: values must not name {name!r}, which is given already")
+    changes |= values or {}
+    chosen = _filtered(_candidates(table, ours), models)
+    return [
+        Planned(
+            table,
+            number,
+            variant,
+            label_of(rows()[number], variant),
+            config_of(rows()[number], seed, **_settings(variant)).with_values(changes),
+        )
+        for seed in _seeds(seeds)
+        for number, variant in chosen
+    ]
+
+
+def check_table(owner: str, table: object) -> None:
+    r"""Refuses what is no name of a table."""
+    if table in TABLES:
+        return
+    near = difflib.get_close_matches(str(table).lower(), TABLES, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{owner}: table must be one of {', '.join(TABLES)}, got {table!r}{hint}")
+
+
+def _candidates(table: str, ours: bool) -> list[tuple[int, str]]:
+    r"""The rows of a table and their variants."""
+    found = [
+        (number, row) for number, row in enumerate(rows()) if row.table == TABLES[table].number
+    ]
+    # Table 6 has no host to compare a variant with: there the paper's rows stand alone.
+    hosts = {(row.dataset, row.model) for _, row in found}
+    chosen = []
+    for number, row in found:
+        host = row.model.removesuffix("+FOG")
+        chosen.append((number, ""))
+        if ours and host in _OURS and (row.dataset, host) in hosts:
+            chosen += [(number, f"{name}={value}") for name, value in _OURS[host].items()]
+    return chosen
+
+
+def _filtered(
+    candidates: list[tuple[int, str]], models: Sequence[str] | None
+) -> list[tuple[int, str]]:
+    if models is None:
+        return candidates
+    if isinstance(models, str) or not models:
+        raise ValueError(f"plan: models must be a list of names, got {models!r}")
+    names = {chosen: _names(*chosen) for chosen in candidates}
+    wanted = [str(model).lower() for model in models]
+    for given, pattern in zip(models, wanted, strict=True):
+        if not any(_matches(own, [pattern]) for own in names.values()):
+            known = list(dict.fromkeys(name for own in names.values() for name in own))
+            near = difflib.get_close_matches(pattern, known, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+            raise ValueError(f"plan: models must be rows of the table, got {given!r}; {hint}")
+    return [chosen for chosen in candidates if _matches(names[chosen], wanted)]
+
+
+def _names(number: int, variant: str) -> list[str]:
+    row = rows()[number]
+    return [_slug(row, variant)] + ([] if variant else [row.model.lower()])
+
+
+def _matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def _seeds(seeds: int | Sequence[int]) -> list[int]:
+    if isinstance(seeds, int):
+        return list(range(checks.positive_int("plan", "seeds", seeds)))
+    if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not seeds:
+        raise ValueError(f"plan: seeds must be a number of seeds or a list of them, got {seeds!r}")
+    for seed in seeds:
+        checks.int_in_range("plan", "seeds", seed, 0)
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f"plan: seeds must differ, got {list(seeds)}")
+    return list(seeds)
+
+
+def _settings(variant: str) -> dict[str, str]:
+    name, _, value = variant.partition("=")
+    return {name: value} if name else {}
+
+
+def _slug(row: Row, variant: str) -> str:
+    parts = [row.model, _place(row)[0], variant.partition("=")[2]]
+    return "-".join(part for part in parts if part).lower()
+
+
+def label_of(row: Row, variant: str) -> str:
+    r"""What a row, or our variant of it, is called in its table."""
+    place = _place(row)[1]
+    name = f"{row.model}, {place}" if place else row.model
+    return f"{name} ({variant})" if variant else name
+
+
+def _place(row: Row) -> tuple[str, str]:
+    r"""What tells a row from others with the same network, for its slug and for its label."""
+    if row.few_shot:
+        shots = row.dataset.rpartition("-")[2].removesuffix("shot")
+        return f"{shots}shot", f"{shots}-shot"
+    if row.table == TABLES["widths"].number:
+        return f"c{row.channels[0]}", f"C={row.channels[0]}"
+    if row.table == TABLES["limits"].number:
+        label = "ZINC without node features" if row.dataset == PLAIN_ZINC else row.dataset
+        return row.dataset, label
+    return "", ""

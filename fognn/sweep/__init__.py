@@ -1,0 +1,8 @@
+r"""Many runs: on this machine, on a Ray cluster, or handed to SLURM."""
+
+from fognn.sweep.estimate import Estimate, estimate
+from fognn.sweep.reproduce import reproduce
+from fognn.sweep.slurm import export_slurm
+from fognn.sweep.summary import Summary
+
+__all__ = ["Estimate", "Summary", "estimate", "export_slurm", "reproduce"]

@@ -1,0 +1,107 @@
+r"""Runs on this machine: one process a run, so many at a time, each with its share of threads."""
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from fognn.ops import checks
+from fognn.sweep.pool import Job, Outcome
+from fognn.sweep.processes import Process, cores, end, last_line, spawn, with_threads
+
+__all__ = ["LocalPool"]
+
+# To finish a step and to write a checkpoint: a step of the largest graphs takes seconds.
+GRACE = 60.0
+_POLL = 0.1
+
+
+class LocalPool:
+    r"""Processes of this machine.
+
+    Each run is a process of its own: one that is killed, or for which there is no memory, takes
+    nothing with it. All of them end when this process ends, however it ends.
+
+    Args:
+        workers: How many runs at a time.
+        threads: Threads of each. (default: the cores, shared evenly)
+    """
+
+    def __init__(self, workers: int, threads: int | None = None) -> None:
+        checks.positive_int("reproduce", "workers", workers)
+        self.threads = threads or max(1, cores() // workers)
+        self.slots: list[_Running | None] = [None] * workers
+
+    @property
+    def free(self) -> bool:
+        return None in self.slots
+
+    def start(self, job: Job) -> None:
+        job.folder.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the folder: a run folder that is new must be empty.
+        log = job.folder.with_name(f"{job.folder.name}.log")
+        request = {
+            "job": "train",
+            "config": with_threads(job.config, self.threads).to_dict(),
+            "folder": str(job.folder),
+        }
+        with open(log, "ab") as output:
+            process = spawn(request, self.threads, stdout=output, stderr=output)
+        self.slots[self.slots.index(None)] = _Running(job, process, log)
+
+    def running(self) -> list[Job]:
+        return [slot.job for slot in self.slots if slot is not None]
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        deadline = time.monotonic() + seconds
+        while True:
+            ended = self._ended()
+            if ended or time.monotonic() >= deadline:
+                return ended
+            time.sleep(_POLL)
+
+    def stop(self) -> list[Outcome]:
+        for slot in self.slots:
+            if slot is not None:
+                slot.process.terminate()
+        outcomes = []
+        deadline = time.monotonic() + GRACE
+        while self.running() and time.monotonic() < deadline:
+            outcomes += self.wait(_POLL)
+        self.close()
+        return outcomes
+
+    def close(self) -> None:
+        for number, slot in enumerate(self.slots):
+            if slot is not None:
+                end(slot.process)
+                self.slots[number] = None
+
+    def _ended(self) -> list[Outcome]:
+        outcomes = []
+        for number, slot in enumerate(self.slots):
+            if slot is not None and slot.process.poll() is not None:
+                outcomes.append(slot.outcome())
+                end(slot.process)
+                self.slots[number] = None
+        return outcomes
+
+
+@dataclass
+class _Running:
+    job: Job
+    process: Process
+    log: Path
+
+    def outcome(self) -> Outcome:
+        code = self.process.returncode
+        if code == 0:
+            self.log.unlink(missing_ok=True)
+            return Outcome(self.job)
+        if code < 0:
+            reason = f"killed by {signal.Signals(-code).name}"
+            if code == -signal.SIGKILL:
+                reason += ", by hand or because the memory was full"
+        else:
+            reason = last_line(self.log) or f"exit code {code}"
+        return Outcome(self.job, reason, self.log)

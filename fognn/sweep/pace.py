@@ -1,0 +1,155 @@
+r"""How fast a run is, from a few of its steps."""
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.optim import Adam
+
+from fognn.sweep.processes import Process, end, last_line, send, spawn, with_threads
+from fognn.training import Config
+from fognn.training.data import FOLDS, Loader, folded
+from fognn.training.evaluation import answer
+from fognn.training.fabric import make_fabric, threads_of
+from fognn.training.loop import Parts
+from fognn.training.problem import Meter, loss_of
+
+__all__ = ["Pace", "folds_of", "measure", "paces"]
+
+SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    r"""How fast a run is.
+
+    Args:
+        train_step: Seconds a training step.
+        val_step: Seconds a batch of validation.
+        train_batches: Steps in an epoch.
+        val_batches: Batches of validation in an epoch.
+    """
+
+    train_step: float
+    val_step: float
+    train_batches: int
+    val_batches: int
+
+    @property
+    def epoch(self) -> float:
+        r"""Seconds an epoch."""
+        return self.train_step * self.train_batches + self.val_step * self.val_batches
+
+
+def paces(configs: list[Config], threads: int, seconds: float = SECONDS) -> list[Pace | str]:
+    r"""Measures runs side by side, each in a process of its own, all at the same time, as they
+    will run; why a run could not be measured stands in its place.
+
+    Args:
+        configs: The runs. They are trained for some steps, and nothing is kept.
+        threads: Threads of each.
+        seconds: How long the steps of each shall take; two steps are measured in any case.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        processes: list[Process] = []
+        logs = []
+        try:
+            for number, config in enumerate(configs):
+                content = with_threads(config, threads).to_dict()
+                request = {"job": "measure", "config": content, "seconds": seconds}
+                logs.append(Path(folder) / str(number))
+                with open(logs[-1], "wb") as log:
+                    process = spawn(request, threads, stdout=subprocess.PIPE, stderr=log)
+                processes.append(process)
+            # Loading and the first step take different times: all wait for the slowest.
+            for process in processes:
+                _line(process)
+            for process in processes:
+                send(process, "go")
+            found: list[Pace | str] = []
+            for process, log_file in zip(processes, logs, strict=True):
+                if text := _line(process):
+                    found.append(Pace(**json.loads(text)))
+                else:
+                    code = process.wait()
+                    found.append(last_line(log_file) or f"the measuring process ended with {code}")
+            return found
+        finally:
+            for process in processes:
+                end(process)
+
+
+def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
+    r"""Measures a run in this process.
+
+    Args:
+        config: The run. Of one over folds, the first fold is measured; of one with several ranks,
+            one rank with the whole batch.
+        seconds: How long the steps shall take; two steps are measured in any case.
+        ready: Called when all is loaded and one step is done.
+    """
+    config = replace(config, machine=replace(config.machine, ranks=1))
+    if folded(config.data) and config.data.fold is None:
+        config = replace(config, data=replace(config.data, fold=1))
+    training = config.training
+    with threads_of(config):
+        parts, fabric = Parts.of(config), make_fabric(config)
+        net: Any = torch.compile(parts.net, dynamic=True) if config.machine.compile else parts.net
+        adam = Adam(parts.net.parameters(), training.lr, weight_decay=training.weight_decay)
+        model, optimizer = fabric.setup(net, adam)
+        meter = Meter(training, parts.classes, fabric)
+
+        def score(batch: Any) -> torch.Tensor:
+            prediction, target = answer(model, fabric.to_device(batch))
+            loss = loss_of(training.loss, prediction, target, fabric)
+            meter.update(prediction, target, loss)
+            loss.item()
+            return loss
+
+        def train(batch: Any) -> None:
+            loss = score(batch)
+            optimizer.zero_grad()
+            fabric.backward(loss)
+            optimizer.step()
+
+        steps = _again(parts.train)
+        train(next(steps))
+        ready()
+        train_step = _timed(train, steps, seconds)
+        model.eval()
+        with torch.no_grad():
+            val_step = _timed(score, _again(parts.val), seconds / 4)
+    return Pace(train_step, val_step, len(parts.train), len(parts.val))
+
+
+def folds_of(config: Config) -> int:
+    r"""How many trainings a run is."""
+    return FOLDS if folded(config.data) and config.data.fold is None else 1
+
+
+def _timed(step: Callable[[Any], Any], batches: Iterator[Any], seconds: float) -> float:
+    done, start = 0, time.perf_counter()
+    while done < 2 or time.perf_counter() - start < seconds:
+        step(next(batches))
+        done += 1
+    return (time.perf_counter() - start) / done
+
+
+def _again(loader: Loader) -> Iterator[Any]:
+    r"""The batches of a loader, epoch after epoch: what an epoch costs at its start counts."""
+    epoch = 0
+    while True:
+        loader.set_epoch(epoch)
+        yield from loader
+        epoch += 1
+
+
+def _line(process: Process) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().decode().strip()

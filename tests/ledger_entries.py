@@ -1,0 +1,75 @@
+"""Lines of a ledger without training."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from fognn.paper.ledger import Entry
+from fognn.paper.tables import Planned
+
+
+def entry(planned: Planned, value: float, **result: Any) -> Entry:
+    """A run with ``value`` on the test split at the last epoch over batches; each of its other
+    figures is another number."""
+    metric = planned.config.training.metric
+
+    def scores(first: float) -> dict[str, Any]:
+        return {
+            "last": {"batches": first, "items": first + 0.001, "loss": 1.0},
+            "best": {"batches": first + 0.002, "items": first + 0.003, "loss": 1.0},
+        }
+
+    return Entry(
+        key=planned.key,
+        table=planned.table,
+        row=planned.row,
+        variant=planned.variant,
+        label=planned.label,
+        model=planned.config.model.name,
+        data=planned.config.data.name,
+        seed=planned.config.seed,
+        config=planned.config.to_dict(),
+        result={
+            "parameters": planned.paper.params,
+            "metric": metric,
+            "higher_is_better": metric != "mae",
+            "epochs": 2,
+            "best_epoch": 1,
+            "seconds_per_epoch": 1.5,
+            "seconds": 3.0,
+            "train": scores(value + 0.2),
+            "val": scores(value + 0.1),
+            "test": scores(value),
+            "spread": None,
+            "folds": [],
+            "device": "cpu",
+            "threads": 1,
+            "machine": {"cpu": "Abacus 3000"},
+            "commit": "0123456789abcdef",
+        }
+        | result,
+        curve={"epoch": [1, 2], "val": [0.5, 0.4]},
+        finished="2026-01-02T03:04:05+00:00",
+    )
+
+
+def fold_entry(planned: Planned, best: Sequence[float], last: Sequence[float]) -> Entry:
+    """A run over folds, with these accuracies at the best epoch and at the last one."""
+    vals = [
+        {"best": _both(b), "last": _both(a)} for b, a in zip(best, last, strict=True)
+    ]  # fmt: skip
+    return entry(
+        planned,
+        0.0,
+        test=None,
+        val={"best": _both(statistics.fmean(best)), "last": _both(statistics.fmean(last))},
+        spread={"best": _both(statistics.stdev(best)), "last": _both(statistics.stdev(last))},
+        folds=[
+            {"fold": number, "val": val, "test": None, "epochs": 2}
+            for number, val in enumerate(vals, 1)
+        ],
+    )
+
+
+def _both(value: float) -> dict[str, float]:
+    return {"batches": value - 1, "items": value, "loss": 1.0}

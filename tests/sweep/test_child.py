@@ -1,0 +1,117 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from filelock import FileLock, Timeout
+from tiny_runs import metrics
+
+from fognn.sweep.child import train_one, wait_for_lock
+from fognn.sweep.pool import Job
+from fognn.training import Result, TrainingError, fit
+
+# A parent that knows nothing but to start a child, and to wait.
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen(
+    [sys.executable, "-m", "fognn.sweep.child"], stdin=subprocess.PIPE, start_new_session=True
+)
+child.stdin.write(sys.argv[1].encode() + b"\\n")
+child.stdin.flush()
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def until(condition: Callable[[], bool], seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_no_orphans(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+    job = tiny_job(tmp_path, epochs=100_000)
+    folder = job.folder
+    request = {"job": "train", "config": job.config.to_dict(), "folder": str(folder)}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, json.dumps(request)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    try:
+        until((folder / "metrics.csv").exists)
+        assert alive(child)
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+        until(lambda: not alive(child), 30)
+    finally:
+        parent.kill()
+        if alive(child):
+            os.kill(child, signal.SIGKILL)
+        parent.stdout.close()
+    # It did not just die: it saved its place, and its lock is free.
+    assert "stopped in epoch" in (folder / "log.txt").read_text()
+    wait_for_lock(folder, 0.0)
+    with FileLock(folder / ".lock").acquire(timeout=0):
+        pass
+
+
+@contextmanager
+def held(lock: Path, seconds: float) -> Iterator[None]:
+    """Another process holds a lock for a while."""
+    program = (
+        "import sys, time; from filelock import FileLock\n"
+        "with FileLock(sys.argv[1]):\n    print(flush=True)\n    time.sleep(float(sys.argv[2]))"
+    )
+    command = [sys.executable, "-c", program, str(lock), str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(Timeout):
+            FileLock(lock).acquire(timeout=0)
+        yield
+        other.kill()
+
+
+def test_a_lock_that_is_given_back_soon_is_waited_for(
+    tmp_path: Path, tiny_job: Callable[..., Job]
+) -> None:
+    job = tiny_job(tmp_path)
+    job.folder.mkdir(parents=True)
+    with held(job.folder / ".lock", 1):
+        train_one(job.config.to_dict(), job.folder, "fognn again")
+    assert Result.read(job.folder).command == "fognn again"
+    assert len(metrics(job.folder)) == 2
+
+
+def test_who_holds_it_longer_is_left_alone(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+    job = tiny_job(tmp_path)
+    job.folder.mkdir(parents=True)
+    with held(job.folder / ".lock", 600):
+        wait_for_lock(job.folder, 0.3)
+        with pytest.raises(TrainingError, match="is in use: another process trains in it"):
+            fit(job.config, job.folder, quiet=True)
+
+
+def test_a_stale_lock_does_not_block(tmp_path: Path) -> None:
+    (tmp_path / ".lock").write_text("4711")  # what a killed process may have left
+    begin = time.monotonic()
+    wait_for_lock(tmp_path)
+    wait_for_lock(tmp_path / "not there")
+    assert time.monotonic() - begin < 5

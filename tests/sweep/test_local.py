@@ -1,0 +1,114 @@
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from tiny_runs import metrics
+
+from fognn.sweep.local import LocalPool
+from fognn.sweep.pool import Job, Outcome
+from fognn.sweep.processes import cores
+from fognn.training import Result, fit
+
+
+def all_of(pool: LocalPool) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    while pool.running():
+        outcomes += pool.wait(60)
+    return outcomes
+
+
+def until_begun(pool: LocalPool, job: Job) -> list[Outcome]:
+    """Waits for the first epoch of a run; gives what ended meanwhile."""
+    outcomes: list[Outcome] = []
+    deadline = time.monotonic() + 90
+    while not (job.folder / "metrics.csv").exists():
+        outcomes += pool.wait(0.02)
+        assert time.monotonic() < deadline
+    return outcomes
+
+
+def test_workers_must_be_a_number() -> None:
+    with pytest.raises(ValueError, match="workers must be a positive int, got 0"):
+        LocalPool(0)
+
+
+def test_the_cores_are_shared() -> None:
+    assert LocalPool(1).threads == cores()
+    assert LocalPool(10 * cores()).threads == 1
+    assert LocalPool(2, threads=3).threads == 3
+
+
+def test_a_killed_run_and_one_that_fails(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+    job = tiny_job(tmp_path / "runs", epochs=100_000)
+    wrong = tiny_job(tmp_path / "wrong", epochs=50, training__lr=1e30)
+    pool = LocalPool(2, threads=1)
+    try:
+        pool.start(job)
+        pool.start(wrong)
+        assert not pool.free
+        assert pool.running() == [job, wrong]
+        outcomes = until_begun(pool, job)
+        slot = pool.slots[0]
+        assert slot is not None
+        os.kill(slot.process.pid, signal.SIGKILL)
+        outcomes += all_of(pool)
+    finally:
+        pool.close()
+    found = {outcome.job.folder: outcome for outcome in outcomes}
+    killed, diverged = found[job.folder], found[wrong.folder]
+    assert killed.reason == "killed by SIGKILL, by hand or because the memory was full"
+    assert diverged.reason.startswith("TrainingError: the ")
+    assert diverged.log == wrong.folder.with_name(f"{wrong.folder.name}.log")
+    assert "Traceback" in diverged.log.read_text()
+    # The kernel gave the lock back.
+    with FileLock(job.folder / ".lock").acquire(timeout=0):
+        pass
+
+
+@pytest.mark.slow
+def test_killed_and_stopped_it_goes_on(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+    alone = tiny_job(tmp_path / "alone", epochs=300, machine__threads=1)
+    fit(alone.config, alone.folder, quiet=True)
+    job = tiny_job(tmp_path / "runs", epochs=300)
+    pool = LocalPool(2, threads=1)
+    try:
+        pool.start(job)
+        until_begun(pool, job)
+        slot = pool.slots[0]
+        assert slot is not None
+        os.kill(slot.process.pid, signal.SIGKILL)
+        all_of(pool)
+        before = len(metrics(job.folder))
+        pool.start(job)
+        while len(metrics(job.folder)) == before:
+            assert pool.wait(0.02) == []
+        (stopped,) = pool.stop()
+        assert stopped.reason.startswith("stopped in epoch")
+        assert pool.running() == []
+        pool.start(job)
+        assert all_of(pool) == [Outcome(job)]
+    finally:
+        pool.close()
+    assert (job.folder / "log.txt").read_text().count("goes on after epoch") == 2
+    assert metrics(job.folder) == metrics(alone.folder), "as if nothing had happened"
+
+
+@pytest.mark.slow
+def test_many_runs_few_workers(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+    jobs = [tiny_job(tmp_path / str(number)) for number in range(4)]
+    queue = list(jobs)
+    pool = LocalPool(2, threads=1)
+    done: list[Outcome] = []
+    while queue or pool.running():
+        while queue and pool.free:
+            pool.start(queue.pop(0))
+        assert len(pool.running()) <= 2
+        done += pool.wait(60)
+    assert {outcome.job.folder for outcome in done} == {job.folder for job in jobs}
+    for job in jobs:
+        assert Result.read(job.folder).threads == 1
+        assert not job.folder.with_name(f"{job.folder.name}.log").exists()

@@ -1,0 +1,164 @@
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_runs import metrics
+
+from fognn.paper.ledger import Ledger, entry_of
+from fognn.paper.tables import Planned
+from fognn.sweep import reproduce
+from fognn.sweep.pool import Job
+from fognn.sweep.reproduce import collect
+from fognn.sweep.split import Split
+from fognn.training import Stopped, TrainingError, fit
+
+Plan = Callable[..., list[Planned]]
+Pools = Callable[..., list[Any]]
+
+
+def keys(results: Path) -> list[str]:
+    return [entry.key for entry in Ledger(results / "cluster.jsonl").entries()]
+
+
+def test_trained_then_skipped(
+    tmp_path: Path, tiny_plan: Plan, pool_here: Pools, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pools = pool_here()
+    runs, results = tmp_path / "runs", tmp_path / "results"
+    planned = tiny_plan(2)
+    first = reproduce(planned, runs, results)
+    assert first.trained == tuple(run.key for run in planned) == tuple(keys(results))
+    assert (first.skipped, first.failed) == ((), ())
+    assert pools[0].closed
+    assert f"[2/2] {planned[1].key}: gcn on CLUSTER, seed 1: test" in capsys.readouterr().err
+    for run, entry in zip(planned, Ledger(results / "cluster.jsonl").entries(), strict=True):
+        assert entry == entry_of(run, run.folder(runs))
+
+    text = (results / "cluster.jsonl").read_text()
+    second = reproduce(planned, runs, results)
+    assert second.trained == ()
+    assert second.skipped == first.trained
+    assert (results / "cluster.jsonl").read_text() == text
+    assert len(pools) == 1, "nothing to train, no pool"
+
+    # Whoever lost the ledger gets it back from the folders.
+    (results / "cluster.jsonl").unlink()
+    todo, done = collect(planned, runs, results)
+    assert (todo, done) == ([], list(first.trained))
+    assert (results / "cluster.jsonl").read_text() == text
+
+
+def test_half_done_runs_come_first(tmp_path: Path, tiny_plan: Plan) -> None:
+    one, two, three = tiny_plan(3)
+    two.folder(tmp_path).mkdir(parents=True)
+    todo, done = collect([one, two, three], tmp_path, tmp_path)
+    assert todo == [two, one, three]
+    assert done == []
+
+
+def test_a_failure_is_tried_once_more_after_the_others(
+    tmp_path: Path, tiny_plan: Plan, pool_here: Pools
+) -> None:
+    order: list[str] = []
+    planned = tiny_plan(3)
+
+    def before(job: Job) -> None:
+        order.append(job.key)
+        if job.key == planned[0].key and order.count(job.key) == 1:
+            raise TrainingError("bad luck")
+        if job.key == planned[1].key:
+            raise TrainingError("never")
+
+    pool_here(before)
+    first, second, third = (run.key for run in planned)
+    summary = reproduce(planned, tmp_path, tmp_path, quiet=True)
+    assert order == [first, second, third, first, second]
+    assert summary.trained == (third, first)
+    (failed,) = summary.failed
+    assert (failed.job.key, failed.reason) == (second, "never")
+    assert f"failed twice: {second}: never" in str(summary)
+    assert str(failed.log) in str(summary)
+    assert sorted(keys(tmp_path)) == sorted([third, first])
+
+
+def test_ctrl_c_and_on(tmp_path: Path, tiny_plan: Plan, pool_here: Pools) -> None:
+    planned = tiny_plan(3)
+    handler = signal.getsignal(signal.SIGINT)
+
+    def before(job: Job) -> None:
+        if job.key == planned[1].key:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    pools = pool_here(before)
+    with pytest.raises(Stopped, match=r"2 of 3 runs are finished.*to go on: fognn again") as stop:
+        reproduce(planned, tmp_path, tmp_path, quiet=True, command="fognn again")
+    assert str(tmp_path) in str(stop.value)
+    assert pools[0].closed
+    assert signal.getsignal(signal.SIGINT) is handler
+    # Here a run cannot be stopped: the second was finished, and is counted.
+    assert keys(tmp_path) == [planned[0].key, planned[1].key]
+    pool_here()
+    summary = reproduce(planned, tmp_path, tmp_path, quiet=True)
+    assert summary.skipped == (planned[0].key, planned[1].key)
+    assert summary.trained == (planned[2].key,)
+
+
+def test_auto_takes_the_fastest(
+    tmp_path: Path,
+    tiny_plan: Plan,
+    pool_here: Pools,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    splits = [Split(2, 1, 24.0), Split(1, 2, 15.0)]
+    module = sys.modules[reproduce.__module__]
+    monkeypatch.setattr(module, "fastest_split", lambda config, runs: splits[:runs])
+    pool_here()
+    reproduce(tiny_plan(2), tmp_path, tmp_path, workers="auto")
+    text = capsys.readouterr().err
+    assert "2 x 1 threads: 24.0 steps/s (taken); 1 x 2 threads: 15.0 steps/s" in text
+
+
+@pytest.mark.parametrize("workers", ["many", 1.5, True, 0])
+def test_workers_are_a_number_or_auto(tmp_path: Path, tiny_plan: Plan, workers: Any) -> None:
+    with pytest.raises(ValueError, match="workers must be a positive int"):
+        reproduce(tiny_plan(1), tmp_path, tmp_path, workers=workers)
+
+
+def test_what_is_wrong_is_found_before_anything_is_trained(
+    tmp_path: Path, tiny_plan: Plan, pool_here: Pools
+) -> None:
+    pools = pool_here()
+    one, two = tiny_plan(2)
+    with pytest.raises(ValueError, match="each run once, got cluster/gcn-seed0"):
+        reproduce([one, two, one], tmp_path, tmp_path)
+    two.folder(tmp_path).mkdir(parents=True)
+    (two.folder(tmp_path) / "config.yaml").write_text(one.config.to_yaml())
+    with pytest.raises(ValueError, match="holds another run"):
+        reproduce([one, two], tmp_path, tmp_path)
+    (tmp_path / "cluster.jsonl").write_text("damaged\n")
+    with pytest.raises(ValueError, match=r"cluster.jsonl, line 1"):
+        reproduce([one], tmp_path, tmp_path)
+    assert not pools
+
+
+@pytest.mark.slow
+def test_with_real_processes(
+    tmp_path: Path, tiny_plan: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned = tiny_plan(3) + tiny_plan(1, 50, training__lr=1e30)
+    summary = reproduce(planned, tmp_path / "runs", tmp_path, workers="auto")
+    assert sorted(summary.trained) == sorted(run.key for run in planned[:3])
+    (failed,) = summary.failed
+    assert failed.reason.startswith("TrainingError: the ")
+    assert "(taken)" in capsys.readouterr().err
+    alone = fit(
+        planned[0].config.with_values({"machine.threads": 1}), tmp_path / "alone", quiet=True
+    )
+    (own,) = [e for e in Ledger(tmp_path / "cluster.jsonl").entries() if e.key == planned[0].key]
+    if own.result["threads"] == 1:
+        assert metrics(planned[0].folder(tmp_path / "runs")) == metrics(alone.folder)
