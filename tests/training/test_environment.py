@@ -19,7 +19,8 @@ def test_versions_are_those_of_the_packages() -> None:
     versions = environment()["versions"]
     assert versions["fognn"] == fognn.__version__
     assert versions["python"] == platform.python_version()
-    for package in ("torch", "torch_geometric", "lightning", "torchmetrics", "numpy"):
+    assert versions["torch"] == torch.__version__
+    for package in ("torch_geometric", "lightning", "torchmetrics", "numpy"):
         assert versions[package] == version(package)
 
 
