@@ -39,7 +39,10 @@ class Group:
 
 def settings(run: Run) -> dict[str, str]:
     r"""All settings of a run as text, with dotted names."""
-    return {name: _value(value) for name, value in _flat(run.config).items()}
+    # Here, because whoever draws data need not wait for Lightning.
+    from fognn.training.values import flat
+
+    return {name: _value(value) for name, value in flat(run.config).items()}
 
 
 def differing(every: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
@@ -76,16 +79,6 @@ def _label(group: list[Run], groups: list[list[Run]]) -> str:
 
 def _what(named: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in named.items() if not name.startswith(_NOT_WHAT)}
-
-
-def _flat(content: Mapping[str, Any]) -> dict[str, Any]:
-    entries: dict[str, Any] = {}
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            entries |= {f"{key}.{name}": inner for name, inner in _flat(value).items()}
-        else:
-            entries[key] = value
-    return entries
 
 
 def _value(value: Any) -> str:

@@ -41,9 +41,10 @@ def fit_folds(
             part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
             results.append(fit_fold(part, folder / f"fold-{fold}"))
             run.log(f"fold {fold}: {results[-1]}")
-        history = _mean_curve([read_metrics(result.folder) for result in results])
+        curves = [read_metrics(result.folder) for result in results]
+        history = _mean_curve(curves)
         run.write_metrics(history)
-        result = _mean_result(config, folder, command, history, results)
+        result = _mean_result(config, folder, command, history, curves, results)
         result.save()
         run.log(str(result))
         return result
@@ -67,6 +68,7 @@ def _mean_result(
     folder: Path,
     command: str,
     history: list[dict[str, Any]],
+    curves: list[list[dict[str, Any]]],
     results: list[Result],
 ) -> Result:
     metric = config.training.metric
@@ -77,7 +79,7 @@ def _mean_result(
     test = _each(tests, statistics.fmean) if tests else None
     # All folds share the best epoch of the mean curve, as in the paper; on a test fold of its own,
     # each was tested at its own.
-    at_best = [read_metrics(result.folder)[best_epoch - 1] for result in results]
+    at_best = [curve[best_epoch - 1] for curve in curves]
     vals = [
         {
             "last": result.val["last"],

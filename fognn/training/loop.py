@@ -1,6 +1,7 @@
 r"""The loop: one run, from the top to the bottom."""
 
 import logging
+import math
 import time
 import warnings
 from dataclasses import dataclass
@@ -186,7 +187,7 @@ def _train(
                 prediction, target = answer(model, fabric.to_device(batch))
                 loss = loss_of(training.loss, prediction, target, fabric)
                 value = loss.item()
-                if value - value != 0:  # NaN or infinite
+                if not math.isfinite(value):
                     raise _diverged(f"loss of epoch {epoch + 1}, batch {number + 1}", value, rate)
                 optimizer.zero_grad()
                 fabric.backward(loss)
@@ -208,7 +209,7 @@ def _train(
 
             start = time.perf_counter()
             val_scores = evaluate_model(model, val, training, classes, fabric)
-            if val_scores["loss"] - val_scores["loss"] != 0:
+            if not math.isfinite(val_scores["loss"]):
                 raise _diverged(
                     f"validation loss after epoch {epoch + 1}, batch {len(train)}",
                     val_scores["loss"],
