@@ -25,11 +25,15 @@ class Graph(NamedTuple):
 
 @st.composite
 def graphs(
-    draw: st.DrawFn, bipartite: bool = False, min_nodes: int = 1, max_nodes: int = 8
+    draw: st.DrawFn,
+    bipartite: bool = False,
+    min_nodes: int = 1,
+    max_nodes: int = 8,
+    min_edges: int = 0,
 ) -> Graph:
     sources = draw(st.integers(min_nodes, max_nodes))
     targets = draw(st.integers(min_nodes, max_nodes)) if bipartite else sources
     edge = st.tuples(st.integers(0, sources - 1), st.integers(0, targets - 1))
-    edges = draw(st.lists(edge, max_size=24))
+    edges = draw(st.lists(edge, min_size=min_edges, max_size=24))
     edge_index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()
     return Graph(edge_index, sources, targets, draw(st.integers(0, 2**32 - 1)))

@@ -76,7 +76,7 @@ class FeatureEncoder(Module):
 
 
 class ConstantEncoder(Module):
-    r"""A Linear of the constant 1, for edges that have no features of their own.
+    r"""A Linear of the constant 1, for edges that have no features of their own: one row for all.
 
     Args:
         channels (int): Size of each output sample.
@@ -92,5 +92,5 @@ class ConstantEncoder(Module):
         r"""Resets all learnable parameters of the module."""
         self.lin.reset_parameters()
 
-    def forward(self, count: int) -> Tensor:
-        return self.lin(self.lin.weight.new_ones(1, 1)).expand(count, -1)
+    def forward(self) -> Tensor:
+        return self.lin(self.lin.weight.new_ones(1, 1))

@@ -66,7 +66,7 @@ class GraphNet(Module):
         adj = given._replace(perm=None)
         e = None
         if isinstance(self.edge_encoder, ConstantEncoder):
-            e = self.edge_encoder(adj.num_edges)
+            e = self.edge_encoder()
         elif self.edge_encoder is not None:
             if edge_attr is None:
                 raise ValueError("edge_attr must be given: this network uses edge features")
@@ -75,10 +75,8 @@ class GraphNet(Module):
 
         states = [h]
         for block in self.blocks:
-            if e is None:
-                h = block(h, adj)
-            else:
-                h, e = block(h, adj, e)
+            out = block(h, adj) if e is None else block(h, adj, e)
+            h, e = (out, e) if isinstance(out, Tensor) else out
             states.append(h)
         answer = self.head(states, adj, batch, batch_size)
         return given.unsort(answer) if self.head.level == "edge" else answer

@@ -1,11 +1,12 @@
 """From the features of a network's layers to one answer a node, an edge or a graph."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module, ModuleList, ReLU, Sequential
 from torch_geometric.nn import Linear, global_add_pool, global_mean_pool
 
-from fognn.ops import Adjacency, checks
+from fognn.ops import Adjacency, add_ends, checks
 
 
 class _Head(Module):
@@ -28,17 +29,27 @@ class _Head(Module):
     def gather(
         self, x: Tensor, adj: Adjacency, batch: Tensor | None, batch_size: int | None
     ) -> Tensor:
-        """Brings node features to where the answers are."""
+        """Brings node features to where the answers are, nodes or graphs."""
         if self.level == "node":
             return x
-        if self.level == "edge":
-            return torch.cat([x.index_select(0, adj.source), x.index_select(0, adj.target)], dim=1)
         pool = global_mean_pool if self.readout == "mean" else global_add_pool
         return pool(x, batch, batch_size)
 
     def extra_repr(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}, level={self.level}"
         return f"{widths}, readout={self.readout}" if self.level == "graph" else widths
+
+
+def _on_edges(mlp: Module, x: Tensor, adj: Adjacency) -> Tensor:
+    """An MLP of the concatenated ends of each edge, source first. Its first Linear is taken apart
+    into one product for each end, on the nodes: there are fewer of them than edges."""
+    first, _, *rest = mlp.children()  # a Linear and a ReLU
+    assert isinstance(first, Linear)
+    of_source, of_target = first.weight.chunk(2, dim=1)
+    z = add_ends(adj, F.linear(x, of_source), F.linear(x, of_target, first.bias))
+    for layer in rest:
+        z = layer(z)
+    return z
 
 
 class MLPHead(_Head):
@@ -75,6 +86,8 @@ class MLPHead(_Head):
         batch: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
+        if self.level == "edge":
+            return _on_edges(self.mlp, states[-1], adj)
         return self.mlp(self.gather(states[-1], adj, batch, batch_size))
 
 
@@ -111,8 +124,9 @@ class JumpingHead(_Head):
         batch: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        answers = [
-            head(self.gather(x, adj, batch, batch_size))
-            for head, x in zip(self.heads, states, strict=True)
-        ]
+        pairs = zip(self.heads, states, strict=True)
+        if self.level == "edge":
+            answers = [_on_edges(head, x, adj) for head, x in pairs]
+        else:
+            answers = [head(self.gather(x, adj, batch, batch_size)) for head, x in pairs]
         return torch.stack(answers).sum(dim=0)

@@ -41,8 +41,11 @@ def _gat(
     return GATConv(channels, q, 1 if layer == layers - 1 else heads)
 
 
-def _gated_gcn(channels: int, q: int, beside_fog: bool, *_: Any, gate: str = "before") -> Module:
-    return GatedGCNConv(channels, q if beside_fog else None, gate)
+def _gated_gcn(
+    channels: int, q: int, beside_fog: bool, layer: int, layers: int, gate: str = "before"
+) -> Module:
+    last = layer == layers - 1  # no head reads edge features
+    return GatedGCNConv(channels, q if beside_fog else None, gate, edge_output=not last)
 
 
 def _gin(channels: int, q: int, *_: Any) -> Module:

@@ -1,10 +1,13 @@
+from typing import Any
+
+import torch
 from torch import Tensor
-from torch.nn import Module
+from torch.nn import BatchNorm1d, Module
 from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.inputs import node_pair
-from fognn.ops import adjacency, checks, gated_sum
+from fognn.ops import Adjacency, EdgeNorm, adjacency, checks, gated_edges, gated_sum
 
 
 class GatedGCNConv(Module):
@@ -31,24 +34,33 @@ class GatedGCNConv(Module):
             :math:`\hat{\mathbf{e}}_{vu}`, as in the public benchmark; or :obj:`"after"` it, on
             :math:`\textrm{ReLU}(\textrm{BN}(\hat{\mathbf{e}}_{vu}))`, as the FOG paper writes.
             (default: :obj:`"before"`)
+        edge_output (bool, optional): If set to :obj:`False`, the new edge features are neither
+            computed nor returned, as in the last layer of a network, where nobody reads them.
+            (default: :obj:`True`)
 
     Shapes:
         - **inputs:**
           node features :math:`(|\mathcal{V}|, C)` or a pair if bipartite,
           edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V_t}|,
           |\mathcal{V_s}|)`, whose values are not used,
-          edge features :math:`(|\mathcal{E}|, C)`
-        - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})` and
-          edge features :math:`(|\mathcal{E}|, C)`
+          edge features :math:`(|\mathcal{E}|, C)`, or :math:`(1, C)` for edges that are all
+          alike
+        - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})` and, with
+          :obj:`edge_output`, edge features :math:`(|\mathcal{E}|, C)`
     """
 
     def __init__(
-        self, channels: int, out_channels: int | None = None, gate: str = "before"
+        self,
+        channels: int,
+        out_channels: int | None = None,
+        gate: str = "before",
+        edge_output: bool = True,
     ) -> None:
         super().__init__()
         checks.one_of("GatedGCNConv", "gate", gate, ("before", "after"))
         self.channels = checks.positive_int("GatedGCNConv", "channels", channels)
         self.gate = gate
+        self.edge_output = edge_output
         self.lin_A = Linear(channels, channels)
         self.lin_B = Linear(channels, channels)
         self.lin_C = Linear(channels, channels)
@@ -69,23 +81,60 @@ class GatedGCNConv(Module):
 
     def forward(
         self, x: Tensor | PairTensor, edge_index: Adj, edge_attr: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor | tuple[Tensor, Tensor]:
         dtype = self.lin_A.weight.dtype
         source, target = node_pair("GatedGCNConv", x, self.channels, dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
         checks.features("GatedGCNConv", "edge_attr", edge_attr, self.channels, dtype)
-        checks.per_edge("GatedGCNConv", "edge_attr", edge_attr, adj.num_edges)
-        e = adj.sort(edge_attr)
+        if edge_attr.size(0) != 1:
+            checks.per_edge("GatedGCNConv", "edge_attr", edge_attr, adj.num_edges)
+            edge_attr = adj.sort(edge_attr)
 
-        hat = self.lin_A(target).index_select(0, adj.target)
-        hat = hat + self.lin_B(source).index_select(0, adj.source) + self.lin_C(e)
-        normed = self.norm_e(hat).relu()
-        gate = hat if self.gate == "before" else normed
-        out = self.lin_U(target) + gated_sum(adj, gate, self.lin_V(source))
+        a, b, v = self.lin_A(target), self.lin_B(source), self.lin_V(source)
+        if self.gate == "before" and type(self.norm_e.module) is BatchNorm1d:
+            y, e = self._fused(adj, a, b, v, edge_attr)
+        else:
+            y, e = self._composed(adj, a, b, v, edge_attr)
+        out = self.lin_U(target) + y
         if self.lin_W is not None:
             out = self.lin_W(out)
-        return out, adj.unsort(e + normed)
+        return (out, adj.unsort(e)) if self.edge_output and e is not None else out
+
+    def _fused(
+        self, adj: Adjacency, a: Tensor, b: Tensor, v: Tensor, e: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        lin, norm, edge_norm = self.lin_C, self.norm_e.module, None
+        if self.edge_output:
+            statistics = (norm.running_mean, norm.running_var)
+            if norm.training and adj.num_edges > 1:
+                statistics = (None, None)
+            edge_norm = EdgeNorm(norm.weight, norm.bias, *statistics, norm.eps)
+        y, new, mean, var = gated_edges(adj, a, b, v, e, lin.weight, lin.bias, edge_norm)
+        if edge_norm is not None and edge_norm.mean is None:
+            _track(norm, mean, var, adj.num_edges)
+        return y, new
+
+    def _composed(
+        self, adj: Adjacency, a: Tensor, b: Tensor, v: Tensor, e: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The equations in pieces: for the gate after the norm, and for a norm that is not
+        torch's own, as one that is synchronised between machines."""
+        hat = a.index_select(0, adj.target) + b.index_select(0, adj.source) + self.lin_C(e)
+        normed = self.norm_e(hat).relu()
+        gate = hat if self.gate == "before" else normed
+        return gated_sum(adj, gate, v), e + normed
 
     def __repr__(self) -> str:
         widths = f"{self.channels}, {self.out_channels}"
         return f"{self.__class__.__name__}({widths}, gate={self.gate})"
+
+
+@torch.no_grad()
+def _track(norm: Any, mean: Any, var: Any, count: int) -> None:
+    """Moves the running statistics of a norm, as its own forward does."""
+    norm.num_batches_tracked.add_(1)
+    momentum = norm.momentum
+    if momentum is None:  # a cumulative average
+        momentum = 1.0 / float(norm.num_batches_tracked)
+    norm.running_mean.lerp_(mean, momentum)
+    norm.running_var.lerp_(var * (count / (count - 1)), momentum)

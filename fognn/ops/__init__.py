@@ -1,15 +1,20 @@
 r"""Sums over edges, each with its own backward. Nothing here has weights."""
 
+from fognn.ops.add_ends import add_ends
 from fognn.ops.adjacency import Adjacency, adjacency
 from fognn.ops.edge_softmax import edge_softmax
+from fognn.ops.gated_edges import EdgeNorm, gated_edges
 from fognn.ops.gated_sum import gated_sum
 from fognn.ops.kron_linear import kron_linear
 from fognn.ops.spmm import segment_sum, spmm
 
 __all__ = [
     "Adjacency",
+    "EdgeNorm",
+    "add_ends",
     "adjacency",
     "edge_softmax",
+    "gated_edges",
     "gated_sum",
     "kron_linear",
     "segment_sum",

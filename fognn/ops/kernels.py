@@ -5,10 +5,20 @@ fastest from 64 channels on, and as fast as the next at 8: ``benchmarks/kernels.
 sum, the maximum and the products are ``torch.sparse``'s on CSR. Elsewhere, and for dtypes that
 these lack, the plain gather and scatter runs. :func:`has_csr_kernels` is the one place that
 chooses.
+
+Where torch has no kernel that spares a tensor of edges x channels, numba's loops
+(:mod:`fognn.ops.loops`) run on the CPU; :func:`has_loops` is the one place that chooses. Without
+numba, or with ``FOGNN_PLAIN=1`` in the environment, the same equations run in torch.
 """
 
+import importlib
+import os
+import threading
 import warnings
+from importlib.util import find_spec
+from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -22,6 +32,60 @@ warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWa
 
 def has_csr_kernels(x: Tensor) -> bool:
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+
+
+_LOOPS = find_spec("numba") is not None and os.environ.get("FOGNN_PLAIN", "") != "1"
+_ONE_AT_A_TIME = threading.Lock()  # numba's fallback for threads does not stand two callers
+
+
+def has_loops(*tensors: Tensor) -> bool:
+    """Whether numba's loops take these tensors. Autocast's mixture of dtypes is torch's."""
+    first = tensors[0]
+    if not _LOOPS or torch.is_autocast_enabled(first.device.type):
+        return False
+    return has_csr_kernels(first) and all(
+        t.dtype == first.dtype and t.device == first.device for t in tensors
+    )
+
+
+def loop(name: str, *args: Any) -> None:
+    """Runs one of numba's loops with as many threads as torch has."""
+    loops = importlib.import_module("fognn.ops.loops")
+    import numba
+
+    arrays = [arg.detach().numpy() if isinstance(arg, Tensor) else arg for arg in args]
+    with _ONE_AT_A_TIME:
+        numba.set_num_threads(min(torch.get_num_threads(), numba.config.NUMBA_NUM_THREADS))
+        getattr(loops, name)(*arrays)
+
+
+def parts_of(ptr: Tensor) -> np.ndarray:
+    """Cuts rows into parts of about as many edges, a few for each thread."""
+    ends = ptr.detach().numpy()
+    parts = np.searchsorted(ends, np.linspace(0, ends[-1], 4 * torch.get_num_threads() + 1))
+    parts[0], parts[-1] = 0, len(ends) - 1
+    return parts
+
+
+def even_parts(count: int) -> np.ndarray:
+    """Cuts ``count`` edges into parts, a few for each thread."""
+    return np.linspace(0, count, 4 * torch.get_num_threads() + 1).astype(np.int64)
+
+
+def chunk_of(channels: int) -> int:
+    """How many edges' features stay in a core's cache between two passes: two megabytes."""
+    return max(2**19 // max(channels, 1), 64)
+
+
+def padded(x: Tensor) -> Tensor:
+    """``x`` with zeros up to a multiple of 16 channels, so that no loop has a remainder."""
+    more = -x.size(-1) % 16
+    return F.pad(x.detach(), (0, more)) if more else x
+
+
+def bands_of(channels: int) -> int:
+    """Bands of channels, one for each thread, none so narrow that it is no vector."""
+    return max(min(torch.get_num_threads(), channels // 8), 1)
 
 
 def _csr(ptr: Tensor, index: Tensor, weight: Tensor | None, x: Tensor) -> Tensor:

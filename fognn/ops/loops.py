@@ -1,0 +1,235 @@
+"""Loops over edges for the CPU, compiled by numba at their first call and kept in its cache.
+
+They do in one pass, and with the values of an edge in registers, what takes torch a tensor of
+edges x channels for each operation. :mod:`fognn.ops.kernels` says where they run; everywhere else
+the same equations run in torch. Nobody needs a compiler: numba brings its own.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, prange, types
+from numba.extending import intrinsic, overload
+
+# No "reassoc": it would undo the two-step reduction in _exp. The GIL is free while a loop runs.
+_COMPILED: dict[str, Any] = {
+    "parallel": True,
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+    "fastmath": {"contract", "nsz"},
+}
+
+
+@intrinsic
+def _as_float(typing_context, bits):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
+
+    return types.float32(types.int32), generate
+
+
+@njit(inline="always")
+def _exp(x):  # type: ignore[no-untyped-def]
+    """The exponential of a float32 to 2 ulp, without a call, so that LLVM makes vectors of it:
+    x = n ln 2 + r, a polynomial of r (minimax, as in Cephes' expf), and n into the exponent."""
+    x = min(max(x, np.float32(-87.0)), np.float32(88.0))
+    n = np.float32(math.floor(x * np.float32(1.4426950408889634) + np.float32(0.5)))
+    r = x - n * np.float32(0.693359375)
+    r = r + n * np.float32(2.12194440e-4)
+    p = np.float32(1.9875691500e-4)
+    p = p * r + np.float32(1.3981999507e-3)
+    p = p * r + np.float32(8.3334519073e-3)
+    p = p * r + np.float32(4.1665795894e-2)
+    p = p * r + np.float32(1.6666665459e-1)
+    p = p * r + np.float32(5.0000001201e-1)
+    p = p * (r * r) + r + np.float32(1.0)
+    return p * _as_float((np.int32(n) + np.int32(127)) << np.int32(23))
+
+
+def _sigmoid(x):  # type: ignore[no-untyped-def]
+    """Only inside a loop."""
+    raise NotImplementedError
+
+
+@overload(_sigmoid, inline="always")
+def _(x):  # type: ignore[no-untyped-def]
+    if x == types.float32:
+
+        def single(x):  # type: ignore[no-untyped-def]
+            value = np.float32(1.0) / (np.float32(1.0) + _exp(-x))
+            return value if x == x else x  # the clamp in _exp would swallow NaN
+
+        return single
+    return lambda x: 1.0 / (1.0 + math.exp(-x))
+
+
+# A loop whose length is no multiple of a vector's ends with a remainder that is computed one by
+# one, and takes as long as the rest. So whatever a node has comes padded to a multiple of 16
+# (``kernels.padded``); only what an edge has, which is large, has its own width.
+
+
+@njit(**_COMPILED)
+def gate_rows(  # type: ignore[no-untyped-def]
+    hat, a, b, v, ptr, source, bounds, eps, origin, y, below, first, second
+):
+    """Adds ``a`` of the target and ``b`` of the source to ``hat``, in place; sums ``v`` of the
+    sources through ``sigmoid(hat)`` into ``y``, and the gates into ``below``.
+
+    ``bounds`` cuts the rows into parts of about as many edges. For each part, the sums of
+    ``hat - origin`` and of its square go into ``first`` and ``second``, for a norm's statistics.
+    """
+    channels, width = hat.shape[1], a.shape[1]
+    small = hat.dtype.type(eps)
+    for part in prange(bounds.shape[0] - 1):
+        raw = np.zeros(width, hat.dtype)
+        above = np.empty(width, hat.dtype)
+        gates = np.empty(width, hat.dtype)
+        moment_1 = np.empty(width, hat.dtype)
+        moment_2 = np.empty(width, hat.dtype)
+        for row in range(bounds[part], bounds[part + 1]):
+            above[:] = 0
+            gates[:] = 0
+            moment_1[:] = 0
+            moment_2[:] = 0
+            for edge in range(ptr[row], ptr[row + 1]):
+                u = source[edge]
+                for c in range(channels):
+                    raw[c] = hat[edge, c]
+                for c in range(width):
+                    value = raw[c] + a[row, c] + b[u, c]
+                    gate = _sigmoid(value)
+                    above[c] += gate * v[u, c]
+                    gates[c] += gate
+                    offset = value - origin[c]
+                    moment_1[c] += offset
+                    moment_2[c] += offset * offset
+                for c in range(channels):
+                    hat[edge, c] = raw[c] + a[row, c] + b[u, c]
+            for c in range(width):
+                below[row, c] = gates[c]
+                y[row, c] = above[c] / (gates[c] + small)
+                first[part, c] += moment_1[c]
+                second[part, c] += moment_2[c]
+
+
+@njit(**_COMPILED)
+def add_normed(hat, scale, shift, e, out):  # type: ignore[no-untyped-def]
+    """``out = e + relu(hat * scale + shift)``; ``e`` may be one row for all, ``out`` may be
+    ``hat``."""
+    stride = 0 if e.shape[0] == 1 else 1
+    for edge in prange(hat.shape[0]):
+        for c in range(hat.shape[1]):
+            value = hat[edge, c] * scale[c] + shift[c]
+            if value <= 0:  # not so for NaN, which stays
+                value = hat.dtype.type(0)
+            out[edge, c] = e[edge * stride, c] + value
+
+
+@njit(**_COMPILED)
+def norm_moments(grad, hat, scale, shift, mean, bounds, first, second):  # type: ignore[no-untyped-def]
+    """For each part of the edges, sums of the gradient that passes the ReLU, and of its product
+    with ``hat - mean``."""
+    channels = hat.shape[1]
+    for part in prange(bounds.shape[0] - 1):
+        moment_1 = np.empty(channels, hat.dtype)
+        moment_2 = np.empty(channels, hat.dtype)
+        for start in range(bounds[part], bounds[part + 1], 64):
+            moment_1[:] = 0
+            moment_2[:] = 0
+            for edge in range(start, min(start + 64, bounds[part + 1])):
+                for c in range(channels):
+                    value = hat[edge, c]
+                    passed = grad[edge, c]
+                    if value * scale[c] + shift[c] <= 0:
+                        passed = hat.dtype.type(0)
+                    moment_1[c] += passed
+                    moment_2[c] += passed * (value - mean[c])
+            for c in range(channels):
+                first[part, c] += moment_1[c]
+                second[part, c] += moment_2[c]
+
+
+@njit(**_COMPILED)
+def gate_backward(  # type: ignore[no-untyped-def]
+    start, bands, hat, v, y, grad_above, target, source, grad, scale, shift, back_0, back_1,
+    d_hat, grad_a, grad_b, grad_v,
+):  # fmt: skip
+    """The gradients of the edges from ``start`` on, as many as ``d_hat`` has rows: of ``hat``,
+    through the gates and, if ``grad`` has a row an edge, through norm and ReLU; and what they add
+    to the gradients of ``a`` at the target, and of ``b`` and ``v`` at the source.
+
+    Each thread has a band of channels to itself, so that none waits for another, and the order of
+    the sums is always the same. (Slices, because LLVM makes vectors of loops that start at 0.)
+    """
+    with_norm = grad.shape[0] == hat.shape[0]
+    channels, width = hat.shape[1], v.shape[1]
+    one, zero = hat.dtype.type(1), hat.dtype.type(0)
+    for band in prange(bands):
+        # Unsigned: LLVM makes vectors of loops whose index cannot be negative.
+        low = np.uint64(band * (width // 8) // bands * 8)
+        wide = np.uint64((band + 1) * (width // 8) // bands * 8) - low
+        filled = min(np.uint64(channels), low + wide) - low
+        raw, passing = np.zeros(wide, hat.dtype), np.zeros(wide, hat.dtype)
+        of_hat, of_v = np.empty(wide, hat.dtype), np.empty(wide, hat.dtype)
+        for i in range(d_hat.shape[0]):
+            edge = start + i
+            row, u = target[edge], source[edge]
+            for c in range(filled):
+                raw[c] = hat[edge, low + c]
+            for c in range(wide):
+                gate = _sigmoid(raw[c])
+                through = grad_above[row, low + c]
+                of_v[c] = gate * through
+                difference = v[u, low + c] - y[row, low + c]
+                of_hat[c] = through * difference * gate * (one - gate)
+            if with_norm:
+                for c in range(filled):
+                    passing[c] = grad[edge, low + c]
+                for c in range(wide):
+                    passed = passing[c] * scale[low + c]
+                    if raw[c] * scale[low + c] + shift[low + c] <= 0:
+                        passed = zero
+                    of_hat[c] += passed + back_0[low + c] + back_1[low + c] * raw[c]
+            for c in range(wide):
+                d_hat[i, low + c] = of_hat[c]
+            for c in range(wide):
+                grad_a[row, low + c] += of_hat[c]
+            for c in range(wide):
+                grad_b[u, low + c] += of_hat[c]
+            for c in range(wide):
+                grad_v[u, low + c] += of_v[c]
+
+
+@njit(**_COMPILED)
+def add_ends(p, q, target, source, out):  # type: ignore[no-untyped-def]
+    """``out = relu(p[source] + q[target])``."""
+    for edge in prange(source.shape[0]):
+        row, u = target[edge], source[edge]
+        for c in range(p.shape[1]):
+            value = p[u, c] + q[row, c]
+            if value <= 0:  # not so for NaN, which stays
+                value = p.dtype.type(0)
+            out[edge, c] = value
+
+
+@njit(**_COMPILED)
+def add_ends_backward(bands, grad, out, target, source, grad_p, grad_q):  # type: ignore[no-untyped-def]
+    """Adds the gradients that pass the ReLU to both ends, a thread in each band of channels."""
+    channels = grad.shape[1]
+    for band in prange(bands):
+        low = np.uint64(band * channels // bands)
+        width = np.uint64((band + 1) * channels // bands) - low
+        passed = np.empty(width, grad.dtype)
+        for edge in range(source.shape[0]):
+            row, u = target[edge], source[edge]
+            for c in range(width):
+                value = grad[edge, low + c]
+                if out[edge, low + c] <= 0:
+                    value = grad.dtype.type(0)
+                passed[c] = value
+            for c in range(width):
+                grad_p[u, low + c] += passed[c]
+            for c in range(width):
+                grad_q[row, low + c] += passed[c]

@@ -1,0 +1,152 @@
+from itertools import product
+
+import pytest
+import torch
+from graph_strategies import Graph, graphs
+from hypothesis import given, settings
+from torch import Tensor
+from torch.autograd import gradcheck, gradgradcheck
+
+from fognn.ops import EdgeNorm, adjacency, gated_edges, kernels
+
+ALIKE_NORM = list(product([False, True], ["none", "batch", "running"]))
+
+
+def inputs(graph: Graph, channels: int, alike: bool) -> list[Tensor]:
+    rows = graph.num_targets, graph.num_sources, graph.num_sources, graph.num_edges
+    rows = (*rows[:3], 1) if alike else rows
+    shapes = [*((n, channels) for n in rows), (channels, channels), (channels,)]
+    # Each its own: the strategy's generator gives the same numbers for the same shape.
+    return [graph.randn(*s).mul(i + 1).add(i / 3).requires_grad_() for i, s in enumerate(shapes)]
+
+
+def norm_of(kind: str, graph: Graph, channels: int) -> EdgeNorm | None:
+    if kind == "none":
+        return None
+    weight, bias = graph.randn(channels).requires_grad_(), graph.randn(channels).requires_grad_()
+    if kind == "batch":
+        return EdgeNorm(weight, bias, None, None, 1e-5)
+    return EdgeNorm(weight, bias, graph.randn(channels), graph.randn(channels).square(), 1e-5)
+
+
+def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_LOOPS", False)
+
+
+@pytest.mark.parametrize(("alike", "kind"), ALIKE_NORM)
+@settings(max_examples=15)
+@given(graph=graphs(bipartite=True, min_edges=2))
+def test_loops_equal_the_plain_path(alike: bool, kind: str, graph: Graph) -> None:
+    adj = adjacency(graph.edge_index, graph.num_sources, graph.num_targets)
+    for channels in (1, 5, 35):
+        tensors = inputs(graph, channels, alike)
+        norm = norm_of(kind, graph, channels)
+        leaves = tensors if norm is None else [*tensors, *norm[:2]]
+        results = []
+        for plain in (False, True):
+            with pytest.MonkeyPatch.context() as patch:
+                if plain:
+                    plainly(patch)
+                found = gated_edges(adj, *tensors, norm)
+            outputs = [t for t in (found.y, found.e) if t is not None]
+            loss = sum(t.sin().sum() for t in outputs)
+            grads = torch.autograd.grad(loss, leaves)
+            results.append([*(t for t in found if t is not None), *grads])
+        for got, wanted in zip(*results, strict=True):
+            torch.testing.assert_close(got, wanted, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(("alike", "kind"), ALIKE_NORM)
+def test_gradients_are_those_of_finite_differences(alike: bool, kind: str) -> None:
+    torch.manual_seed(0)
+    graph = Graph(torch.tensor([[0, 1, 2, 2, 0, 1], [1, 0, 0, 1, 3, 3]]), 3, 4, 0)
+    adj = adjacency(graph.edge_index, 3, 4)
+    tensors, norm = inputs(graph, 2, alike), norm_of(kind, graph, 2)
+
+    def compute(*leaves: Tensor) -> tuple[Tensor, ...]:
+        used = None if norm is None else norm._replace(weight=leaves[6], bias=leaves[7])
+        found = gated_edges(adj, *leaves[:6], used)
+        return (found.y,) if found.e is None else (found.y, found.e)
+
+    leaves = tuple(tensors if norm is None else [*tensors, *norm[:2]])
+    assert gradcheck(compute, leaves)
+    assert gradgradcheck(compute, leaves)
+
+
+def test_single_precision_is_as_close_to_double_as_the_plain_path() -> None:
+    """Gates from -80 to 80: where a sigmoid is tiny, its relative error counts in a quotient."""
+    torch.manual_seed(0)
+    adj = adjacency(torch.randint(0, 30, (2, 500)), 30)
+    tensors = [torch.randn(30, 40) for _ in range(3)] + [torch.randn(500, 40)]
+    tensors = [*tensors, torch.randn(40, 40), 20 * torch.randn(40)]
+    norm = EdgeNorm(torch.ones(40), torch.zeros(40), None, None, 1e-5)
+    exact = gated_edges(
+        adj,
+        *(t.double() for t in tensors),
+        norm._replace(weight=norm.weight.double(), bias=norm.bias.double()),
+    )
+    found = gated_edges(adj, *tensors, norm)
+    for got, wanted in zip(found, exact, strict=True):
+        torch.testing.assert_close(got, wanted.float(), rtol=1e-5, atol=1e-5)
+
+
+def test_nan_is_not_swallowed() -> None:
+    adj = adjacency(torch.tensor([[0, 1, 0], [0, 0, 1]]), 2)
+    tensors = [torch.randn(2, 3) for _ in range(3)] + [torch.randn(3, 3)]
+    tensors = [*tensors, torch.randn(3, 3), torch.randn(3)]
+    norm = EdgeNorm(torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), 1e-5)
+    tensors[0][0, 1] = torch.nan
+    found = gated_edges(adj, *tensors, norm)
+    expected = torch.tensor([[False, True, False], [False, False, False]])
+    assert torch.equal(found.y.isnan(), expected)
+    assert torch.equal(found.e.isnan(), expected[[0, 0, 1]])
+
+
+def test_many_chunks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    adj = adjacency(torch.randint(0, 40, (2, 700)), 40)
+    tensors = [torch.randn(40, 35, dtype=torch.float64) for _ in range(3)]
+    tensors += [torch.randn(*s, dtype=torch.float64) for s in ((700, 35), (35, 35), (35,))]
+    norm = EdgeNorm(*(torch.randn(35, dtype=torch.float64) for _ in range(2)), None, None, 1e-5)
+    leaves = [t.requires_grad_() for t in (*tensors, *norm[:2])]
+    threads, results = torch.get_num_threads(), []
+    try:
+        for chunk, count in ((10_000, 1), (64, 2)):
+            monkeypatch.setattr(kernels, "chunk_of", lambda _, chunk=chunk: chunk)
+            torch.set_num_threads(count)
+            found = gated_edges(adj, *tensors, norm)
+            loss = found.y.sin().sum() + found.e.cos().sum()
+            results.append([found.y, found.e, *torch.autograd.grad(loss, leaves)])
+    finally:
+        torch.set_num_threads(threads)
+    for got, wanted in zip(*results, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_saves_only_the_gates_and_what_is_there_anyway() -> None:
+    adj = adjacency(torch.randint(0, 50, (2, 3000)), 50)
+    tensors = [torch.randn(*s).requires_grad_() for s in ((50, 8),) * 3 + ((3000, 8), (8, 8), (8,))]
+    norm = EdgeNorm(torch.ones(8), torch.zeros(8), None, None, 1e-5)
+    saved: dict[int, int] = {}
+
+    def pack(t: Tensor) -> Tensor:
+        saved[t.data_ptr()] = t.numel()
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        gated_edges(adj, *tensors, norm)
+    large = [
+        n for pointer, n in saved.items() if n >= 3000 * 8 and pointer != tensors[3].data_ptr()
+    ]
+    assert len(large) == 1
+
+
+def test_compiles_and_exports_as_one_operator() -> None:
+    adj = adjacency(torch.randint(0, 6, (2, 20)), 6)
+    tensors = [torch.randn(*s) for s in ((6, 3),) * 3 + ((20, 3), (3, 3), (3,))]
+    norm = EdgeNorm(torch.ones(3), torch.zeros(3), None, None, 1e-5)
+    arguments = (*tensors, *norm[:4], adj.ptr, adj.source, 1e-5, 1e-6, True)
+    tensors[0].requires_grad_()
+    torch.library.opcheck(torch.ops.fognn.gated_edges.default, arguments)
+    compiled = torch.compile(gated_edges, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(adj, *tensors, norm), gated_edges(adj, *tensors, norm))
