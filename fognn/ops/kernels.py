@@ -11,6 +11,7 @@ Where torch has no kernel that spares a tensor of edges x channels, numba's loop
 numba, or with ``FOGNN_PLAIN=1`` in the environment, the same equations run in torch.
 """
 
+import functools
 import importlib
 import os
 import threading
@@ -48,14 +49,23 @@ def has_loops(*tensors: Tensor) -> bool:
     )
 
 
+@functools.cache
+def _loops() -> Any:
+    """Loads numba, at the first loop. Where its threads are those of torch's OpenMP, starting them
+    sets torch's number of threads to that of the cores."""
+    threads = torch.get_num_threads()
+    loops = importlib.import_module("fognn.ops.loops")
+    loops.set_num_threads(1)
+    torch.set_num_threads(threads)
+    return loops
+
+
 def loop(name: str, *args: Any) -> None:
     """Runs one of numba's loops with as many threads as torch has."""
-    loops = importlib.import_module("fognn.ops.loops")
-    import numba
-
     arrays = [arg.detach().numpy() if isinstance(arg, Tensor) else arg for arg in args]
     with _ONE_AT_A_TIME:
-        numba.set_num_threads(min(torch.get_num_threads(), numba.config.NUMBA_NUM_THREADS))
+        loops = _loops()
+        loops.set_num_threads(min(torch.get_num_threads(), loops.MOST_THREADS))
         getattr(loops, name)(*arrays)
 
 

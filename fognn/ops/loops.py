@@ -9,8 +9,21 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange, types
+from numba import config, njit, prange, set_num_threads, types
 from numba.extending import intrinsic, overload
+
+__all__ = [
+    "MOST_THREADS",
+    "add_ends",
+    "add_ends_backward",
+    "add_normed",
+    "gate_backward",
+    "gate_rows",
+    "norm_moments",
+    "set_num_threads",
+]
+
+MOST_THREADS: int = config.NUMBA_NUM_THREADS
 
 # No "reassoc": it would undo the two-step reduction in _exp. The GIL is free while a loop runs.
 _COMPILED: dict[str, Any] = {

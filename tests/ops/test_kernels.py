@@ -1,7 +1,12 @@
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from graph_strategies import Graph, graphs
 from hypothesis import given
+from hypothesis import strategies as st
 
 from fognn.ops import adjacency, edge_softmax, kernels, spmm
 
@@ -74,3 +79,68 @@ def test_an_index_that_slips_past_the_checks_is_no_segmentation_fault() -> None:
         for reduce in ("sum", "max"):
             with pytest.raises((IndexError, RuntimeError)):
                 spmm(wild, torch.ones(2, 3, dtype=dtype), reduce=reduce)
+
+
+def _in_a_new_process(code: str, **environment: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+def test_the_first_loop_leaves_torchs_threads_alone() -> None:
+    code = """
+import torch
+from fognn.ops import add_ends, adjacency
+torch.set_num_threads(1)
+adj = adjacency(torch.tensor([[0], [0]]), 1)
+add_ends(adj, torch.ones(1, 2), torch.ones(1, 2))
+print(torch.get_num_threads())
+"""
+    assert _in_a_new_process(code, NUMBA_NUM_THREADS="2") == "1"
+
+
+def test_the_environment_chooses_the_plain_path() -> None:
+    code = """
+import sys, torch
+from fognn.ops import add_ends, adjacency, kernels
+adj = adjacency(torch.tensor([[0], [0]]), 1)
+add_ends(adj, torch.ones(1, 2), torch.ones(1, 2))
+print(kernels.has_loops(torch.ones(1)), "numba" in sys.modules)
+"""
+    assert _in_a_new_process(code) == "True True"
+    assert _in_a_new_process(code, FOGNN_PLAIN="1") == "False False"
+
+
+def test_loops_take_what_they_can() -> None:
+    single, double = torch.ones(1), torch.ones(1, dtype=torch.float64)
+    assert kernels.has_loops(single, single)
+    assert kernels.has_loops(double)
+    assert not kernels.has_loops(single, double)
+    assert not kernels.has_loops(single.half())
+    assert not kernels.has_loops(single.to("meta"))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not kernels.has_loops(single)
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=30))
+def test_parts_cover_every_row_once(degrees: list[int]) -> None:
+    ptr = torch.tensor([0, *degrees]).cumsum(0)
+    parts = kernels.parts_of(ptr)
+    assert parts[0] == 0
+    assert parts[-1] == len(degrees)
+    assert (parts[1:] >= parts[:-1]).all()
+    even = kernels.even_parts(len(degrees))
+    assert (even[0], even[-1]) == (0, len(degrees))
+
+
+def test_padding() -> None:
+    x = torch.randn(3, 17)
+    out = kernels.padded(x)
+    assert out.shape == (3, 32)
+    assert torch.equal(out[:, :17], x)
+    assert not out[:, 17:].any()
+    assert kernels.padded(out) is out
