@@ -42,11 +42,9 @@ _ONE_AT_A_TIME = threading.Lock()  # numba's fallback for threads does not stand
 def has_loops(*tensors: Tensor) -> bool:
     """Whether numba's loops take these tensors. Autocast's mixture of dtypes is torch's."""
     first = tensors[0]
-    if not _LOOPS or torch.is_autocast_enabled(first.device.type):
+    if not (_LOOPS and has_csr_kernels(first)) or torch.is_autocast_enabled("cpu"):
         return False
-    return has_csr_kernels(first) and all(
-        t.dtype == first.dtype and t.device == first.device for t in tensors
-    )
+    return all(t.dtype == first.dtype and t.device == first.device for t in tensors)
 
 
 @functools.cache

@@ -109,7 +109,7 @@ import sys, torch
 from fognn.ops import add_ends, adjacency, kernels
 adj = adjacency(torch.tensor([[0], [0]]), 1)
 add_ends(adj, torch.ones(1, 2), torch.ones(1, 2))
-print(kernels.has_loops(torch.ones(1)), "numba" in sys.modules)
+print(kernels.has_loops(torch.ones(1)), "fognn.ops.loops" in sys.modules)
 """
     assert _in_a_new_process(code) == "True True"
     assert _in_a_new_process(code, FOGNN_PLAIN="1") == "False False"
