@@ -2,11 +2,12 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn import Module
+from torch.nn import Module, ReLU
 from torch_geometric.nn import BatchNorm
 from torch_geometric.nn.resolver import activation_resolver
 
-from fognn.ops import checks
+from fognn.nn.norms import is_torchs, norm_now, track
+from fognn.ops import checks, norm_residual
 
 
 class Block(Module):
@@ -64,18 +65,24 @@ class Block(Module):
                 f"Block: channels must be what the layer gives, got {self.channels} for a layer "
                 f"that gives {q.size(-1)}"
             )
+        if self.residual and x.size(-1) != self.channels:
+            raise ValueError(
+                f"Block: x must have {self.channels} channels to be added to the output "
+                f"(or residual=False), got {x.size(-1)}"
+            )
+        h = self._around(q, x)
+        h = self._drop(h)
+        return h if not rest else (h, *map(self._drop, rest))
+
+    def _around(self, q: Tensor, x: Tensor) -> Tensor:
+        if self.residual and isinstance(self.act, ReLU) and is_torchs(self.norm):
+            h, mean, var = norm_residual(q, x, norm_now(self.norm, q.size(0)))
+            track(self.norm, mean, var, q.size(0))
+            return h
         h = self.norm(q)
         if self.act is not None:
             h = self.act(h)
-        if self.residual:
-            if x.size(-1) != self.channels:
-                raise ValueError(
-                    f"Block: x must have {self.channels} channels to be added to the output "
-                    f"(or residual=False), got {x.size(-1)}"
-                )
-            h = x + h
-        h = self._drop(h)
-        return h if not rest else (h, *map(self._drop, rest))
+        return x + h if self.residual else h
 
     def _drop(self, value: Any) -> Any:
         if not isinstance(value, Tensor):  # attention weights come as a pair with their edges

@@ -1,13 +1,11 @@
-from typing import Any
-
-import torch
 from torch import Tensor
-from torch.nn import BatchNorm1d, Module
+from torch.nn import Module
 from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.inputs import node_pair
-from fognn.ops import Adjacency, EdgeNorm, adjacency, checks, gated_edges, gated_sum
+from fognn.nn.norms import is_torchs, norm_now, track
+from fognn.ops import Adjacency, adjacency, checks, gated_edges, gated_sum
 
 
 class GatedGCNConv(Module):
@@ -91,7 +89,7 @@ class GatedGCNConv(Module):
             edge_attr = adj.sort(edge_attr)
 
         a, b, v = self.lin_A(target), self.lin_B(source), self.lin_V(source)
-        if self.gate == "before" and type(self.norm_e.module) is BatchNorm1d:
+        if self.gate == "before" and is_torchs(self.norm_e):
             y, e = self._fused(adj, a, b, v, edge_attr)
         else:
             y, e = self._composed(adj, a, b, v, edge_attr)
@@ -103,15 +101,12 @@ class GatedGCNConv(Module):
     def _fused(
         self, adj: Adjacency, a: Tensor, b: Tensor, v: Tensor, e: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        lin, norm, edge_norm = self.lin_C, self.norm_e.module, None
+        lin, norm = self.lin_C, None
         if self.edge_output:
-            statistics = (norm.running_mean, norm.running_var)
-            if norm.training and adj.num_edges > 1:
-                statistics = (None, None)
-            edge_norm = EdgeNorm(norm.weight, norm.bias, *statistics, norm.eps)
-        y, new, mean, var = gated_edges(adj, a, b, v, e, lin.weight, lin.bias, edge_norm)
-        if edge_norm is not None and edge_norm.mean is None:
-            _track(norm, mean, var, adj.num_edges)
+            norm = norm_now(self.norm_e, adj.num_edges)
+        y, new, mean, var = gated_edges(adj, a, b, v, e, lin.weight, lin.bias, norm)
+        if self.edge_output:
+            track(self.norm_e, mean, var, adj.num_edges)
         return y, new
 
     def _composed(
@@ -127,14 +122,3 @@ class GatedGCNConv(Module):
     def __repr__(self) -> str:
         widths = f"{self.channels}, {self.out_channels}"
         return f"{self.__class__.__name__}({widths}, gate={self.gate})"
-
-
-@torch.no_grad()
-def _track(norm: Any, mean: Any, var: Any, count: int) -> None:
-    """Moves the running statistics of a norm, as its own forward does."""
-    norm.num_batches_tracked.add_(1)
-    momentum = norm.momentum
-    if momentum is None:  # a cumulative average
-        momentum = 1.0 / float(norm.num_batches_tracked)
-    norm.running_mean.lerp_(mean, momentum)
-    norm.running_var.lerp_(var * (count / (count - 1)), momentum)

@@ -14,17 +14,13 @@ from torch import Tensor
 from fognn.ops import kernels
 from fognn.ops.adjacency import Adjacency, rows_of
 from fognn.ops.gated_sum import gated_sum
-
-
-class EdgeNorm(NamedTuple):
-    """A BatchNorm of edge features: its parameters, and the statistics that it normalises by, or
-    :obj:`None` for those of the edges themselves."""
-
-    weight: Tensor
-    bias: Tensor
-    mean: Tensor | None
-    var: Tensor | None
-    eps: float
+from fognn.ops.norm_residual import (
+    Norm,
+    affine,
+    moments_to_statistics,
+    norm_gradient,
+    plain_norm,
+)
 
 
 class GatedEdges(NamedTuple):
@@ -48,7 +44,7 @@ def gated_edges(
     e: Tensor,
     weight: Tensor,
     bias: Tensor,
-    norm: EdgeNorm | None,
+    norm: Norm | None,
     eps: float = 1e-6,
 ) -> GatedEdges:
     r"""Gates of edges, sums of neighbours through them, and new edge features.
@@ -93,25 +89,15 @@ def _plain(
     e: Tensor,
     weight: Tensor,
     bias: Tensor,
-    norm: EdgeNorm | None,
+    norm: Norm | None,
     eps: float,
 ) -> GatedEdges:
     hat = a.index_select(0, adj.target) + b.index_select(0, adj.source) + F.linear(e, weight, bias)
     y = gated_sum(adj, hat, v, eps)
     if norm is None:
         return GatedEdges(y, None, None, None)
-    mean, var = norm.mean, norm.var
-    if mean is None or var is None:
-        var, mean = torch.var_mean(hat.detach().to(norm.weight.dtype), dim=0, correction=0)
-        normed = F.batch_norm(hat, None, None, norm.weight, norm.bias, True, eps=norm.eps)
-    else:
-        normed = F.batch_norm(hat, mean, var, norm.weight, norm.bias, eps=norm.eps)
+    normed, mean, var = plain_norm(hat, norm)
     return GatedEdges(y, e + normed.relu(), mean, var)
-
-
-def _affine(weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, eps: float) -> list[Tensor]:
-    scale = weight * (var + eps).rsqrt()
-    return [scale, bias - mean * scale]
 
 
 @torch.library.custom_op("fognn::gated_edges", mutates_args=())
@@ -153,13 +139,12 @@ def _gated_edges(
     if norm_weight is None or norm_bias is None:
         return y, none, none.clone(), none.clone(), hat if with_grad else none.clone(), below
     if norm_mean is None or norm_var is None:
-        first, second = moments[:, :, :channels].sum(1) / num_edges
-        mean = (origin + first).to(a.dtype)
-        var = (second - first.square()).clamp_(min=0).to(a.dtype)
+        moments = moments[:, :, :channels]
+        mean, var = moments_to_statistics(origin, moments, num_edges, a.dtype)
     else:
         mean, var = norm_mean.clone(), norm_var.clone()
     out = torch.empty_like(hat) if with_grad else hat
-    kernels.loop("add_normed", hat, *_affine(norm_weight, norm_bias, mean, var, norm_eps), e, out)
+    kernels.loop("add_normed", hat, *affine(norm_weight, norm_bias, mean, var, norm_eps), e, out)
     return y, out, mean, var, hat if with_grad else none, below
 
 
@@ -207,26 +192,18 @@ def _gated_edges_backward(
     """Gives the gradients of ``a``, ``b``, ``v``, ``e``, ``weight``, ``bias`` and of the norm's
     two parameters."""
     num_edges, channels = hat.shape
-    scale = shift = back_0 = back_1 = mean.new_zeros(channels)
     grad_norm_weight, grad_norm_bias = hat.new_zeros(0), hat.new_zeros(0)
+    factors = [hat.new_zeros(channels)] * 4
     if grad_e is None or norm_weight is None or norm_bias is None:
         grad_e = hat.new_zeros(0, channels)
     else:
-        scale, shift = _affine(norm_weight, norm_bias, mean, var, norm_eps)
-        bounds = kernels.even_parts(num_edges)
-        moments = torch.zeros(2, len(bounds) - 1, channels, dtype=torch.float64)
-        kernels.loop("norm_moments", grad_e, hat, scale, shift, mean, bounds, *moments)
-        inverse = (var.double() + norm_eps).rsqrt()
-        first, second = moments.sum(1)
-        grad_norm_bias, grad_norm_weight = first.to(hat.dtype), (second * inverse).to(hat.dtype)
-        if batch_statistics:
-            slope = -scale * inverse.square() * second / num_edges
-            back_1 = slope.to(hat.dtype)
-            back_0 = (-scale * first / num_edges - slope * mean).to(hat.dtype)
+        grad_norm_weight, grad_norm_bias, factors = norm_gradient(
+            grad_e, hat, norm_weight, norm_bias, mean, var, norm_eps, batch_statistics
+        )
 
     target = rows_of(ptr, num_edges)
     of_nodes = [kernels.padded(t) for t in (v, y, grad_y / (below + eps))]
-    of_norm = [kernels.padded(t) for t in (scale, shift, back_0, back_1)]
+    of_norm = [kernels.padded(t) for t in factors]
     at_a, at_b, at_v = (torch.zeros_like(of_nodes[i]) for i in (1, 0, 0))
     alike = e.size(0) != num_edges
     grad_input = torch.empty_like(e)
@@ -305,7 +282,7 @@ def _differentiable(ctx, inputs, grad_y, grad_e):  # type: ignore[no-untyped-def
     a, b, v, e, weight, bias, norm_weight, norm_bias, norm_mean, norm_var, ptr, source = inputs
     norm = None
     if norm_weight is not None:
-        norm = EdgeNorm(norm_weight, norm_bias, norm_mean, norm_var, ctx.norm_eps)
+        norm = Norm(norm_weight, norm_bias, norm_mean, norm_var, ctx.norm_eps)
     found = _plain(Adjacency(ptr, source), a, b, v, e, weight, bias, norm, ctx.eps)
     pairs = [(found.y, grad_y)]
     if found.e is not None and grad_e is not None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from fognn.ops import EdgeNorm, adjacency, gated_edges, kernels
+from fognn.ops import Norm, adjacency, gated_edges, kernels
 
 ALIKE_NORM = list(product([False, True], ["none", "batch", "running"]))
 
@@ -20,13 +20,13 @@ def inputs(graph: Graph, channels: int, alike: bool) -> list[Tensor]:
     return [graph.randn(*s).mul(i + 1).add(i / 3).requires_grad_() for i, s in enumerate(shapes)]
 
 
-def norm_of(kind: str, graph: Graph, channels: int) -> EdgeNorm | None:
+def norm_of(kind: str, graph: Graph, channels: int) -> Norm | None:
     if kind == "none":
         return None
     weight, bias = graph.randn(channels).requires_grad_(), graph.randn(channels).requires_grad_()
     if kind == "batch":
-        return EdgeNorm(weight, bias, None, None, 1e-5)
-    return EdgeNorm(weight, bias, graph.randn(channels), graph.randn(channels).square(), 1e-5)
+        return Norm(weight, bias, None, None, 1e-5)
+    return Norm(weight, bias, graph.randn(channels), graph.randn(channels).square(), 1e-5)
 
 
 def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_single_precision_is_as_close_to_double_as_the_plain_path() -> None:
     adj = adjacency(torch.randint(0, 30, (2, 500)), 30)
     tensors = [torch.randn(30, 40) for _ in range(3)] + [torch.randn(500, 40)]
     tensors = [*tensors, torch.randn(40, 40), 20 * torch.randn(40)]
-    norm = EdgeNorm(torch.ones(40), torch.zeros(40), None, None, 1e-5)
+    norm = Norm(torch.ones(40), torch.zeros(40), None, None, 1e-5)
     exact = gated_edges(
         adj,
         *(t.double() for t in tensors),
@@ -94,7 +94,7 @@ def test_nan_is_not_swallowed() -> None:
     adj = adjacency(torch.tensor([[0, 1, 0], [0, 0, 1]]), 2)
     tensors = [torch.randn(2, 3) for _ in range(3)] + [torch.randn(3, 3)]
     tensors = [*tensors, torch.randn(3, 3), torch.randn(3)]
-    norm = EdgeNorm(torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), 1e-5)
+    norm = Norm(torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), 1e-5)
     tensors[0][0, 1] = torch.nan
     found = gated_edges(adj, *tensors, norm)
     expected = torch.tensor([[False, True, False], [False, False, False]])
@@ -107,7 +107,7 @@ def test_many_chunks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) 
     adj = adjacency(torch.randint(0, 40, (2, 700)), 40)
     tensors = [torch.randn(40, 35, dtype=torch.float64) for _ in range(3)]
     tensors += [torch.randn(*s, dtype=torch.float64) for s in ((700, 35), (35, 35), (35,))]
-    norm = EdgeNorm(*(torch.randn(35, dtype=torch.float64) for _ in range(2)), None, None, 1e-5)
+    norm = Norm(*(torch.randn(35, dtype=torch.float64) for _ in range(2)), None, None, 1e-5)
     leaves = [t.requires_grad_() for t in (*tensors, *norm[:2])]
     threads, results = torch.get_num_threads(), []
     try:
@@ -126,7 +126,7 @@ def test_many_chunks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) 
 def test_saves_only_the_gates_and_what_is_there_anyway() -> None:
     adj = adjacency(torch.randint(0, 50, (2, 3000)), 50)
     tensors = [torch.randn(*s).requires_grad_() for s in ((50, 8),) * 3 + ((3000, 8), (8, 8), (8,))]
-    norm = EdgeNorm(torch.ones(8), torch.zeros(8), None, None, 1e-5)
+    norm = Norm(torch.ones(8), torch.zeros(8), None, None, 1e-5)
     saved: dict[int, int] = {}
 
     def pack(t: Tensor) -> Tensor:
@@ -144,7 +144,7 @@ def test_saves_only_the_gates_and_what_is_there_anyway() -> None:
 def test_compiles_and_exports_as_one_operator() -> None:
     adj = adjacency(torch.randint(0, 6, (2, 20)), 6)
     tensors = [torch.randn(*s) for s in ((6, 3),) * 3 + ((20, 3), (3, 3), (3,))]
-    norm = EdgeNorm(torch.ones(3), torch.zeros(3), None, None, 1e-5)
+    norm = Norm(torch.ones(3), torch.zeros(3), None, None, 1e-5)
     arguments = (*tensors, *norm[:4], adj.ptr, adj.source, 1e-5, 1e-6, True)
     tensors[0].requires_grad_()
     torch.library.opcheck(torch.ops.fognn.gated_edges.default, arguments)
