@@ -8,16 +8,19 @@ Prints ratios from one run: medians of interleaved repeats, forwards and backwar
 
 import argparse
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch_geometric.nn as pyg
 from measure import Action, medians, parser, peak_memory, report, save
+from on_pyg import LiteralFOG, PlainEdgeHead, PlainGatedGCN, PyGNet
 from torch import Tensor
 from torch.nn import Module, ReLU, Sequential
 from torch_geometric import EdgeIndex
 
-from fognn.nn import FOG, GATConv, GCNConv, GINConv, SAGEConv, WithFOG
+from fognn.nn import FOG, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv, WithFOG
+from fognn.ops import adjacency
 from fognn.paper import build, rows
 
 
@@ -33,35 +36,87 @@ def pattern_batch(graphs: int = 128, nodes: int = 117, density: float = 0.4347) 
     return torch.cat(parts, dim=1).contiguous()
 
 
-def sorted_edges(edge_index: Tensor, num_nodes: int) -> EdgeIndex:
+def sorted_edges(edge_index: Tensor, num_nodes: int, undirected: bool = True) -> EdgeIndex:
     """What the packed loader gives: sorted by target, both pointers filled."""
-    edges = EdgeIndex(edge_index, sparse_size=(num_nodes, num_nodes), is_undirected=True)
+    edges = EdgeIndex(edge_index, sparse_size=(num_nodes, num_nodes), is_undirected=undirected)
     return edges.sort_by("col")[0].fill_cache_()
 
 
-class LiteralFOG(FOG):
-    """The paper's equation as it stands: a Kronecker product for each edge, then a sum."""
+def molecule_batch(graphs: int = 128, atoms: int = 23) -> tuple[Tensor, Tensor]:
+    """Edges of rings with branches, as many as in a batch of ZINC, and the graph of each node."""
+    generator = torch.Generator().manual_seed(0)
+    parts = []
+    for graph in range(graphs):
+        # Each atom hangs on one of the two before it; two more bonds close rings.
+        back = torch.randint(1, 3, (atoms - 1,), generator=generator)
+        new = torch.arange(1, atoms)
+        bonds = torch.stack([new, (new - back).clamp(min=0)])
+        rings = torch.tensor([[0, 9], [5, 15]]) + torch.randint(0, 3, (2, 2), generator=generator)
+        bonds = torch.cat([bonds, rings], dim=1)
+        parts.append(torch.cat([bonds, bonds.flip(0)], dim=1) + graph * atoms)
+    return torch.cat(parts, dim=1), torch.arange(graphs).repeat_interleave(atoms)
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        h_v = self.norm_1(self.lin_1(x).relu())
-        h_u = self.norm_2(self.lin_2(h_v).relu())
-        source, target = edge_index
-        product = (h_v[target].unsqueeze(2) * h_u[source].unsqueeze(1)).flatten(1)
-        total = product.new_zeros(x.size(0), product.size(1)).index_add_(0, target, product)
-        return self.lin_vu(total)
+
+def tour_batch(graphs: int = 16, cities: int = 275, neighbours: int = 25) -> tuple[Tensor, int]:
+    """Edges from each city's nearest neighbours, as many as in a batch of TSP."""
+    generator = torch.Generator().manual_seed(0)
+    parts = []
+    for graph in range(graphs):
+        place = torch.rand(cities, 2, generator=generator)
+        near = torch.cdist(place, place).argsort(dim=1)[:, 1 : neighbours + 1]
+        target = torch.arange(cities).repeat_interleave(neighbours)
+        parts.append(torch.stack([near.flatten(), target]) + graph * cities)
+    return torch.cat(parts, dim=1), graphs * cities
 
 
 def step(module: Module, x: Tensor, *args: Any) -> Action:
     """Forwards and backwards, to the parameters and to the features."""
+
+    def outputs() -> tuple[Tensor, ...]:
+        out = module(x, *args)
+        return (out,) if isinstance(out, Tensor) else out
+
     with torch.no_grad():
-        grad = torch.randn_like(module(x, *args))
+        grads = [torch.randn_like(out) for out in outputs()]
 
     def action() -> None:
         module.zero_grad()
-        x.grad = None
-        module(x, *args).backward(grad)
+        for value in (x, *args):
+            if isinstance(value, Tensor):
+                value.grad = None
+        torch.autograd.backward(outputs(), grads)
 
     return action
+
+
+def training(net: Module, loss: Callable[[Tensor], Tensor], *args: Any) -> Action:
+    """A network's step, without the optimizer's."""
+
+    def action() -> None:
+        net.zero_grad()
+        loss(net(*args)).backward()
+
+    return action
+
+
+@torch.no_grad()
+def agree(name: str, ours: Module, theirs: Module, *args: Any) -> None:
+    """Refuses to compare the speed of two things that do not give the same: to 1e-5 of the largest
+    value in double precision (in single precision each is off by more, by its own rounding)."""
+
+    def double(value: Any) -> Any:
+        if isinstance(value, list):
+            return [double(v) for v in value]
+        floating = isinstance(value, Tensor) and value.is_floating_point()
+        return value.double() if floating else value
+
+    results = []
+    for module, arguments in ((ours, args[0]), (theirs, args[1])):
+        out = copy.deepcopy(module).double()(*map(double, arguments))
+        results.append((out,) if isinstance(out, Tensor) else out)
+    for got, wanted in zip(*results, strict=True):
+        error = float((got - wanted).abs().max() / wanted.abs().max())
+        assert error < 1e-5, f"{name}: differs by {error:.1e}"
 
 
 def literal_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, Any]]:
@@ -100,9 +155,9 @@ def host_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, 
         "GAT": (
             GATConv(152, 152, 8),
             pyg.GATConv(152, 19, heads=8, add_self_loops=False, bias=False),
-            3,
+            5,
         ),
-        "GraphSAGE-max": (SAGEConv(89, 89), pyg.SAGEConv(89, 89, aggr="max", project=True), 3),
+        "GraphSAGE-max": (SAGEConv(89, 89), pyg.SAGEConv(89, 89, aggr="max", project=True), 5),
     }
     table = []
     for name, (ours, theirs, goal) in pairs.items():
@@ -156,18 +211,14 @@ def network_table(edges: EdgeIndex, repeats: int) -> list[dict[str, Any]]:
     y = torch.randint(0, 2, (edges.num_rows,))
     networks = {row.model: build(row) for row in rows(dataset="PATTERN")}
 
-    def training(net: Module) -> Action:
-        def action() -> None:
-            net.zero_grad()
-            torch.nn.functional.cross_entropy(net(x, edges), y).backward()
-
-        return action
+    def loss(answer: Tensor) -> Tensor:
+        return torch.nn.functional.cross_entropy(answer, y)
 
     hosts = ["GCN", "GIN", "GAT", "GraphSAGE", "GatedGCN"]
     pairs = [("FOG", "GCN", 1.0), *((f"{host}+FOG", host, 1.1) for host in hosts)]
     table = []
     for ours, theirs, goal in pairs:
-        actions = {name: training(networks[name]) for name in (ours, theirs)}
+        actions = {name: training(networks[name], loss, x, edges) for name in (ours, theirs)}
         few = max(repeats // 3, 3) if theirs == "GatedGCN" else repeats
         seconds = medians(actions, few)
         table.append(
@@ -178,6 +229,140 @@ def network_table(edges: EdgeIndex, repeats: int) -> list[dict[str, Any]]:
                 "ms": seconds[ours] * 1e3,
             }
         )
+    return table
+
+
+def _faster(what: str, seconds: dict[str, float], goal: float) -> dict[str, Any]:
+    return {
+        "what": f"{what}, times faster than plain",
+        "ratio": seconds["plain"] / seconds["ours"],
+        "goal": f">= {goal:g}",
+        "ms": seconds["ours"] * 1e3,
+    }
+
+
+def _leaner(what: str, ours: Action, plain: Action) -> dict[str, Any]:
+    peaks = peak_memory(ours), peak_memory(plain)
+    return {
+        "what": f"{what}, peak memory, times that of plain",
+        "ratio": peaks[0] / peaks[1],
+        "goal": "<= 0.5",
+        "ms": f"{peaks[0] / 1e6:.0f} MB",
+    }
+
+
+def gated_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, Any]]:
+    """GatedGCN with edge features against gather, sigmoid and ``index_add_``, and against what no
+    form of it can do without: the three products of its Linear on the edges."""
+    channels, few = 70, max(repeats // 3, 3)
+    x = torch.randn(edges.num_rows, channels, requires_grad=True)
+    e = torch.randn(edges.size(1), channels, requires_grad=True)
+    ours = GatedGCNConv(channels)
+    theirs = copy.deepcopy(ours)
+    theirs.__class__ = PlainGatedGCN
+    sorted_plain = edges.as_tensor()
+    agree("GatedGCN", ours, theirs, (x, edges, e), (x, sorted_plain, e))
+    floor = torch.nn.Linear(channels, channels)
+    actions = {
+        "ours": step(ours, x, edges, e),
+        "plain": step(theirs, x, sorted_plain, e),
+        "floor": step(floor, e),
+    }
+    seconds = medians(actions, few)
+    name = f"GatedGCN({channels}) with edge features"
+    table = [
+        _faster(name, seconds, 3),
+        _leaner(name, actions["ours"], actions["plain"]),
+        {
+            "what": f"{name}, times the three products of its Linear on edges",
+            "ratio": seconds["ours"] / seconds["floor"],
+            "goal": "<= 2",
+            "ms": seconds["floor"] * 1e3,
+        },
+    ]
+
+    (row,) = rows(dataset="PATTERN", model="GatedGCN")
+    net = build(row)
+    plain_net = copy.deepcopy(net)
+    for block in plain_net.blocks:
+        block.conv.__class__ = PlainGatedGCN
+    tokens = torch.randint(0, 3, (edges.num_rows,))
+    y = torch.randint(0, 2, (edges.num_rows,))
+    agree("the network of GatedGCN", net, plain_net, (tokens, edges), (tokens, edges))
+
+    def loss(answer: Tensor) -> Tensor:
+        return torch.nn.functional.cross_entropy(answer, y)
+
+    actions = {
+        "ours": training(net, loss, tokens, edges),
+        "plain": training(plain_net, loss, tokens, edges),
+    }
+    name = "the paper's network of 4 layers"
+    table.append(_faster(name, medians(actions, few), 3))
+    table.append(_leaner(name, actions["ours"], actions["plain"]))
+    return table
+
+
+def head_table(repeats: int) -> list[dict[str, Any]]:
+    """The head on edges of TSP, its first Linear taken apart into two on the nodes."""
+    (row,) = rows(dataset="TSP", model="GCN")
+    plain, num_nodes = tour_batch()
+    adj = adjacency(sorted_edges(plain, num_nodes, undirected=False), num_nodes)
+    head = build(row).head
+    theirs = copy.deepcopy(head)
+    theirs.__class__ = PlainEdgeHead
+    x = torch.randn(num_nodes, head.in_channels, requires_grad=True)
+    agree("the head of TSP", head, theirs, ([x], adj), ([x], adj))
+
+    def action(module: Module) -> Action:
+        grad = torch.randn(adj.num_edges, 2)
+
+        def run() -> None:
+            module.zero_grad()
+            x.grad = None
+            module([x], adj).backward(grad)
+
+        return run
+
+    actions = {"ours": action(head), "plain": action(theirs)}
+    name = f"the head on edges of TSP ({adj.num_edges:,} edges, {head.in_channels} channels)"
+    return [
+        _faster(name, medians(actions, repeats), 3),
+        _leaner(name, actions["ours"], actions["plain"]),
+    ]
+
+
+def molecule_table(repeats: int) -> list[dict[str, Any]]:
+    """A step on a batch of small graphs, where calls count and not edges."""
+    row = next(row for row in rows(dataset="ZINC", model="GatedGCN-E+FOG") if row.table == 3)
+    plain, batch = molecule_batch()
+    num_nodes, graphs = batch.size(0), int(batch[-1]) + 1
+    edges = sorted_edges(plain, num_nodes)
+    ordered = edges.as_tensor()
+    x = torch.randint(0, 28, (num_nodes,))
+    bond = torch.randint(0, 4, (ordered.size(1),))
+    y = torch.randn(graphs, 1)
+    net = build(row)
+    theirs = PyGNet(copy.deepcopy(net))
+    arguments = (bond, batch, graphs)
+    agree("the network on ZINC", net, theirs, (x, edges, *arguments), (x, ordered, *arguments))
+
+    def loss(answer: Tensor) -> Tensor:
+        return (answer - y).abs().mean()
+
+    actions = {
+        "ours": training(net, loss, x, edges, *arguments),
+        "plain": training(theirs, loss, x, ordered, *arguments),
+    }
+    many, threads = 3 * repeats, torch.get_num_threads()
+    table = []
+    for count in sorted({1, threads}):
+        torch.set_num_threads(count)
+        what = f"GatedGCN-E+FOG on ZINC ({num_nodes:,} nodes, {ordered.size(1):,} edges)"
+        row_of_table = _faster(f"{what}, threads: {count}", medians(actions, many), 2)
+        row_of_table["what"] = row_of_table["what"].replace("plain", "on PyG's MessagePassing")
+        table.append(row_of_table)
+    torch.set_num_threads(threads)
     return table
 
 
@@ -224,6 +409,9 @@ def main() -> None:
     for title, table in (
         ("FOG against the literal equation", lambda: literal_table(edges, plain, args.repeats)),
         ("Hosts against PyG's layers", lambda: host_table(edges, plain, args.repeats)),
+        ("GatedGCN", lambda: gated_table(edges, plain, args.repeats)),
+        ("Head on edges", lambda: head_table(args.repeats)),
+        ("Small graphs", lambda: molecule_table(args.repeats)),
         ("FOG beside PyG's layers", lambda: beside_table(edges, plain, args.repeats)),
         ("Networks of the paper (PATTERN)", lambda: network_table(edges, args.repeats)),
         ("Peak memory against edges", lambda: memory_table(78 * args.graphs)),

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,53 @@ def test_examples() -> None:
     assert "(100, 64) -> (100, 64)" in run("examples/three_lines.py")
     text = run("examples/all_networks.py", "--table", 7, "--repeats", 1)
     assert "10 networks, 0 with another number of parameters" in text
+
+
+def test_sampled_neighbourhoods() -> None:
+    small = ["--nodes", 500, "--epochs", 2, "--channels", 16]
+    text = run("examples/neighbour_sampling.py", *small, "--network", "fog", "--fanout", 4, 3, 2)
+    assert "epoch 1: loss" in text
+    command = [sys.executable, "examples/neighbour_sampling.py", *map(str, small)]
+    command += ["--sampler", "pyg"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if find_spec("pyg_lib") or find_spec("torch_sparse"):
+        assert done.returncode == 0, done.stderr
+        assert "epoch 1: loss" in done.stdout
+    else:
+        assert done.returncode == 1
+        assert "needs pyg-lib or torch-sparse" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_the_scaling_benchmark(tmp_path: Path) -> None:
+    file, plot = tmp_path / "out.json", tmp_path / "out.svg"
+    small = ["--max-edges", 30_000, "--repeats", 1, "--json", file, "--plot", plot]
+    assert "Exponents" in run("benchmarks/scaling.py", *small)
+    tables = json.loads(file.read_text())["tables"]
+    assert {"Measured", "Exponents", "Slopes against inner widths"} == tables.keys()
+    peaks: dict[str, list[float]] = {}
+    for row in tables["Measured"]:
+        if row["series"] == "edges, 10,000 nodes":
+            peaks.setdefault(row["layer"], []).append(row["peak MB"])
+    # torch's own count again: three times the edges between the same nodes
+    assert peaks["FOG"][1] < 1.05 * peaks["FOG"][0]
+    assert peaks["FOG as written"][1] > 2 * peaks["FOG as written"][0]
+    assert "peak memory of a step (GB)" in plot.read_text()
+    # A second call measures nothing again.
+    again = run("benchmarks/scaling.py", *small)
+    assert "30,000 edges" not in again
+    assert json.loads(file.read_text())["tables"] == tables
+
+
+def test_the_giant_benchmark(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    size = ["--nodes", 3_000, "--edges", 30_000, "--channels", 16, "--layers", 2]
+    assert run("benchmarks/giant.py", *size, "--check").count("both ways agree") == 2
+    run("benchmarks/giant.py", *size, "--networks", "gcn+fog", "--rows", 700, "--json", file)
+    made, inference = json.loads(file.read_text())["tables"].values()
+    assert made[0]["largest in-degree"] > 100  # hubs: ten is the mean
+    assert [row["way"] for row in inference] == ["plain", "rows"]
+    assert inference[1]["difference"] < 1e-5
 
 
 def test_the_training_benchmark(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import BatchNorm, Linear
@@ -5,7 +6,7 @@ from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.inputs import node_pair
 from fognn.nn.norms import is_torchs, norm_now, track
-from fognn.ops import Adjacency, adjacency, checks, gated_edges, gated_sum
+from fognn.ops import Adjacency, adjacency, checks, gated_edges, gated_sum, stacked
 
 
 class GatedGCNConv(Module):
@@ -88,36 +89,40 @@ class GatedGCNConv(Module):
             checks.per_edge("GatedGCNConv", "edge_attr", edge_attr, adj.num_edges)
             edge_attr = adj.sort(edge_attr)
 
-        a, b, v = self.lin_A(target), self.lin_B(source), self.lin_V(source)
         if self.gate == "before" and is_torchs(self.norm_e):
-            y, e = self._fused(adj, a, b, v, edge_attr)
+            out, e = self._fused(adj, source, target, edge_attr)
         else:
-            y, e = self._composed(adj, a, b, v, edge_attr)
-        out = self.lin_U(target) + y
+            out, e = self._composed(adj, source, target, edge_attr)
         if self.lin_W is not None:
             out = self.lin_W(out)
         return (out, adj.unsort(e)) if self.edge_output and e is not None else out
 
     def _fused(
-        self, adj: Adjacency, a: Tensor, b: Tensor, v: Tensor, e: Tensor
+        self, adj: Adjacency, source: Tensor, target: Tensor, e: Tensor
     ) -> tuple[Tensor, Tensor | None]:
+        # One product for what a target has, and one for what a source has.
+        linears = [(lin.weight, lin.bias) for lin in (self.lin_A, self.lin_U)]
+        of_target = F.linear(target, *stacked(*linears))
+        linears = [(lin.weight, lin.bias) for lin in (self.lin_B, self.lin_V)]
+        of_source = F.linear(source, *stacked(*linears))
         lin, norm = self.lin_C, None
         if self.edge_output:
             norm = norm_now(self.norm_e, adj.num_edges)
-        y, new, mean, var = gated_edges(adj, a, b, v, e, lin.weight, lin.bias, norm)
+        out, new, mean, var = gated_edges(adj, of_target, of_source, e, lin.weight, lin.bias, norm)
         if self.edge_output:
             track(self.norm_e, mean, var, adj.num_edges)
-        return y, new
+        return out, new
 
     def _composed(
-        self, adj: Adjacency, a: Tensor, b: Tensor, v: Tensor, e: Tensor
+        self, adj: Adjacency, source: Tensor, target: Tensor, e: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The equations in pieces: for the gate after the norm, and for a norm that is not
         torch's own, as one that is synchronised between machines."""
-        hat = a.index_select(0, adj.target) + b.index_select(0, adj.source) + self.lin_C(e)
+        hat = self.lin_A(target).index_select(0, adj.target) + self.lin_C(e)
+        hat = hat + self.lin_B(source).index_select(0, adj.source)
         normed = self.norm_e(hat).relu()
         gate = hat if self.gate == "before" else normed
-        return gated_sum(adj, gate, v), e + normed
+        return self.lin_U(target) + gated_sum(adj, gate, self.lin_V(source)), e + normed
 
     def __repr__(self) -> str:
         widths = f"{self.channels}, {self.out_channels}"

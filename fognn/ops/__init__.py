@@ -3,7 +3,7 @@ r"""Sums over edges, each with its own backward. Nothing here has weights."""
 from fognn.ops.add_ends import add_ends
 from fognn.ops.adjacency import Adjacency, adjacency
 from fognn.ops.edge_softmax import edge_softmax
-from fognn.ops.gated_edges import gated_edges
+from fognn.ops.gated_edges import gated_edges, stacked
 from fognn.ops.gated_sum import gated_sum
 from fognn.ops.kron_linear import kron_linear
 from fognn.ops.norm_residual import Norm, norm_residual
@@ -21,4 +21,5 @@ __all__ = [
     "norm_residual",
     "segment_sum",
     "spmm",
+    "stacked",
 ]

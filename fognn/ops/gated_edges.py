@@ -7,6 +7,7 @@ chunks that stay in the cache, and holds the gradient of the input alone.
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -27,7 +28,7 @@ class GatedEdges(NamedTuple):
     """What :func:`gated_edges` gives."""
 
     y: Tensor
-    """``[num_targets, channels]``, the gated sums."""
+    """``[num_targets, channels]``."""
     e: Tensor | None
     """``[num_edges, channels]``, the new edge features; :obj:`None` without a norm."""
     mean: Tensor | None
@@ -38,30 +39,29 @@ class GatedEdges(NamedTuple):
 
 def gated_edges(
     adj: Adjacency,
-    a: Tensor,
-    b: Tensor,
-    v: Tensor,
+    of_target: Tensor,
+    of_source: Tensor,
     e: Tensor,
     weight: Tensor,
     bias: Tensor,
     norm: Norm | None,
     eps: float = 1e-6,
 ) -> GatedEdges:
-    r"""Gates of edges, sums of neighbours through them, and new edge features.
+    r"""Gates of edges, averages of neighbours through them, and new edge features.
 
     .. math::
         \hat{\mathbf{e}}_{vu} &= \mathbf{a}_v + \mathbf{b}_u + \mathbf{C} \mathbf{e}_{vu}
 
-        \mathbf{y}_v &= \frac{\sum_{u} \sigma(\hat{\mathbf{e}}_{vu}) \odot \mathbf{v}_u}
-        {\sum_{u} \sigma(\hat{\mathbf{e}}_{vu}) + \varepsilon}
+        \mathbf{y}_v &= \mathbf{u}_v + \frac{\sum_{u} \sigma(\hat{\mathbf{e}}_{vu}) \odot
+        \mathbf{v}_u}{\sum_{u} \sigma(\hat{\mathbf{e}}_{vu}) + \varepsilon}
 
         \mathbf{e}_{vu}' &= \mathbf{e}_{vu} + \textrm{ReLU}(\textrm{BN}(\hat{\mathbf{e}}_{vu}))
 
     Args:
         adj: The graph.
-        a: ``[num_targets, channels]``.
-        b: ``[num_sources, channels]``.
-        v: ``[num_sources, channels]``.
+        of_target: ``[num_targets, 2 * width]``, :math:`\mathbf{a}` and :math:`\mathbf{u}`, each in
+            the first channels of its half: what one product with :func:`stacked` weights gives.
+        of_source: ``[num_sources, 2 * width]``, :math:`\mathbf{b}` and :math:`\mathbf{v}` likewise.
         e: ``[num_edges, channels]`` in the order of ``adj``, or ``[1, channels]`` for edges that
             are all alike.
         weight: ``[channels, channels]``, of :math:`\mathbf{C}`.
@@ -69,31 +69,45 @@ def gated_edges(
         norm: The norm, or :obj:`None` where nobody reads the new edge features.
         eps: Keeps the quotient of a node without in-edges at zero.
     """
-    tensors = (a, b, v, e, weight, bias, *(() if norm is None else norm[:2]))
-    if adj.num_edges == 0 or not kernels.has_loops(*tensors):
-        return _plain(adj, a, b, v, e, weight, bias, norm, eps)
+    tensors = (of_target, of_source, e, weight, bias, *(() if norm is None else norm[:2]))
+    fits = of_target.size(1) == 2 * kernels.padded_width(weight.size(0))
+    if adj.num_edges == 0 or not fits or not kernels.has_loops(*tensors):
+        return _plain(adj, of_target, of_source, e, weight, bias, norm, eps)
     with_grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    a, b, v, e, weight = (t.contiguous() for t in (a, b, v, e, weight))
+    of_target, of_source, e, weight = (t.contiguous() for t in (of_target, of_source, e, weight))
     numbers = (None, None, None, None, 0.0) if norm is None else norm
-    y, out, mean, var, _, _ = _gated_edges(
-        a, b, v, e, weight, bias, *numbers[:4], adj.ptr, adj.source, numbers[4], eps, with_grad
-    )
+    y, out, mean, var, *_ = _gated_edges(
+        of_target, of_source, e, weight, bias, *numbers[:4], adj.ptr, adj.source, numbers[4],
+        eps, with_grad,
+    )  # fmt: skip
     return GatedEdges(y, None, None, None) if norm is None else GatedEdges(y, out, mean, var)
+
+
+def stacked(*linears: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Weight and bias of one Linear that does what several of one shape do, the output of each
+    padded to the width that :func:`gated_edges` takes."""
+    channels = linears[0][0].size(0)
+    more = kernels.padded_width(channels) - channels
+    weights = [F.pad(weight, (0, 0, 0, more)) if more else weight for weight, _ in linears]
+    biases = [F.pad(bias, (0, more)) if more else bias for _, bias in linears]
+    return torch.cat(weights), torch.cat(biases)
 
 
 def _plain(
     adj: Adjacency,
-    a: Tensor,
-    b: Tensor,
-    v: Tensor,
+    of_target: Tensor,
+    of_source: Tensor,
     e: Tensor,
     weight: Tensor,
     bias: Tensor,
     norm: Norm | None,
     eps: float,
 ) -> GatedEdges:
+    channels = weight.size(0)
+    a, u = (half[:, :channels] for half in of_target.chunk(2, dim=1))
+    b, v = (half[:, :channels] for half in of_source.chunk(2, dim=1))
     hat = a.index_select(0, adj.target) + b.index_select(0, adj.source) + F.linear(e, weight, bias)
-    y = gated_sum(adj, hat, v, eps)
+    y = u + gated_sum(adj, hat, v, eps)
     if norm is None:
         return GatedEdges(y, None, None, None)
     normed, mean, var = plain_norm(hat, norm)
@@ -102,9 +116,8 @@ def _plain(
 
 @torch.library.custom_op("fognn::gated_edges", mutates_args=())
 def _gated_edges(
-    a: Tensor,
-    b: Tensor,
-    v: Tensor,
+    of_target: Tensor,
+    of_source: Tensor,
     e: Tensor,
     weight: Tensor,
     bias: Tensor,
@@ -117,55 +130,59 @@ def _gated_edges(
     norm_eps: float,
     eps: float,
     with_grad: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gives the sums, the new edge features, the norm's mean and variance, and for the backward
-    the gates before the sigmoid and the sums of the gates."""
-    num_edges, channels = source.size(0), weight.size(0)
-    if e.size(0) == num_edges:
-        hat = torch.addmm(bias, e, weight.t())
-    else:
-        hat = torch.addmm(bias, e, weight.t()).repeat(num_edges, 1)
-    origin = hat[0] + a[_row_of_first_edge(ptr)] + b[source[0]]
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gives what :class:`GatedEdges` holds and, for the backward, the gates before the sigmoid,
+    the averages through the gates and one over the gates' sums."""
+    num_edges, channels, width = source.size(0), weight.size(0), of_target.size(1) // 2
+    hat = torch.addmm(bias, e, weight.t())
+    if e.size(0) != num_edges:
+        hat = hat.repeat(num_edges, 1)
     bounds = kernels.parts_of(ptr)
-    of_nodes = [kernels.padded(t) for t in (a, b, v)]
-    y, below = torch.empty_like(of_nodes[0]), torch.empty_like(of_nodes[0])
-    moments = torch.zeros(2, len(bounds) - 1, y.size(1), dtype=torch.float64)
+    first_row = int(np.searchsorted(ptr.numpy(), 0, side="right")) - 1
+    origin = of_target[first_row, :width] + of_source[int(source[0]), :width]
+    origin[:channels] += hat[0]
+    y = of_target.new_empty(of_target.size(0), channels)
+    average = of_target.new_empty(of_target.size(0), width)
+    inverse = torch.empty_like(average)
+    moments = torch.zeros(2, len(bounds) - 1, width, dtype=torch.float64)
     kernels.loop(
         "gate_rows",
-        hat, *of_nodes, ptr, source, bounds, eps, kernels.padded(origin), y, below, *moments,
+        hat, of_target, of_source, ptr, source, bounds, eps, origin, y, average, inverse, *moments,
     )  # fmt: skip
-    y, below = y[:, :channels].contiguous(), below[:, :channels].contiguous()
-    none = a.new_empty(0)
+    none = hat.new_empty(0)
+    if not with_grad:
+        average, inverse = none.clone(), none.clone()
     if norm_weight is None or norm_bias is None:
-        return y, none, none.clone(), none.clone(), hat if with_grad else none.clone(), below
+        saved = hat if with_grad else none.clone()
+        return y, none, none.clone(), none.clone(), saved, average, inverse
     if norm_mean is None or norm_var is None:
         moments = moments[:, :, :channels]
-        mean, var = moments_to_statistics(origin, moments, num_edges, a.dtype)
+        mean, var = moments_to_statistics(origin[:channels], moments, num_edges, hat.dtype)
     else:
         mean, var = norm_mean.clone(), norm_var.clone()
     out = torch.empty_like(hat) if with_grad else hat
     kernels.loop("add_normed", hat, *affine(norm_weight, norm_bias, mean, var, norm_eps), e, out)
-    return y, out, mean, var, hat if with_grad else none, below
-
-
-def _row_of_first_edge(ptr: Tensor) -> int:
-    return int(torch.searchsorted(ptr, ptr.new_zeros(1), right=True)) - 1
+    return y, out, mean, var, hat if with_grad else none, average, inverse
 
 
 @_gated_edges.register_fake
 def _(  # type: ignore[no-untyped-def]
-    a, b, v, e, weight, bias, norm_weight, norm_bias, norm_mean, norm_var, ptr, source, *options
-):
-    edges = a.new_empty(source.size(0), a.size(1))
-    none = a.new_empty(0)
-    with_norm, with_grad = norm_weight is not None, options[-1]
+    of_target, of_source, e, weight, bias, norm_weight, norm_bias, norm_mean, norm_var, ptr,
+    source, norm_eps, eps, with_grad,
+):  # fmt: skip
+    channels, nodes = weight.size(0), of_target.size(0)
+    edges = source.size(0)
+    width = of_target.size(1) // 2 if with_grad else 0
+    statistics = channels if norm_weight is not None else 0
+    new = of_target.new_empty
     return (
-        torch.empty_like(a),
-        torch.empty_like(edges) if with_norm else none.clone(),
-        a.new_empty(a.size(1) if with_norm else 0),
-        a.new_empty(a.size(1) if with_norm else 0),
-        edges if with_grad else none,
-        torch.empty_like(a),
+        new(nodes, channels),
+        new(edges, channels) if norm_weight is not None else new(0),
+        new(statistics),
+        new(statistics),
+        new(edges, channels) if with_grad else new(0),
+        new(nodes, width) if with_grad else new(0),
+        new(nodes, width) if with_grad else new(0),
     )
 
 
@@ -173,25 +190,24 @@ def _(  # type: ignore[no-untyped-def]
 def _gated_edges_backward(
     grad_y: Tensor,
     grad_e: Tensor | None,
-    v: Tensor,
+    of_source: Tensor,
     e: Tensor,
     weight: Tensor,
     norm_weight: Tensor | None,
     norm_bias: Tensor | None,
     ptr: Tensor,
     source: Tensor,
-    y: Tensor,
     mean: Tensor,
     var: Tensor,
     hat: Tensor,
-    below: Tensor,
+    average: Tensor,
+    inverse: Tensor,
     norm_eps: float,
-    eps: float,
     batch_statistics: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gives the gradients of ``a``, ``b``, ``v``, ``e``, ``weight``, ``bias`` and of the norm's
-    two parameters."""
-    num_edges, channels = hat.shape
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gives the gradients of both ends, of ``e``, ``weight`` and ``bias``, and of the norm's two
+    parameters."""
+    (num_edges, channels), width = hat.shape, average.size(1)
     grad_norm_weight, grad_norm_bias = hat.new_zeros(0), hat.new_zeros(0)
     factors = [hat.new_zeros(channels)] * 4
     if grad_e is None or norm_weight is None or norm_bias is None:
@@ -200,96 +216,107 @@ def _gated_edges_backward(
         grad_norm_weight, grad_norm_bias, factors = norm_gradient(
             grad_e, hat, norm_weight, norm_bias, mean, var, norm_eps, batch_statistics
         )
+    factors = [kernels.padded(t) for t in factors]
 
     target = rows_of(ptr, num_edges)
-    of_nodes = [kernels.padded(t) for t in (v, y, grad_y / (below + eps))]
-    of_norm = [kernels.padded(t) for t in factors]
-    at_a, at_b, at_v = (torch.zeros_like(of_nodes[i]) for i in (1, 0, 0))
+    through = kernels.padded(grad_y) * inverse
+    grad_target = hat.new_zeros(grad_y.size(0), 2 * width)
+    grad_target[:, width : width + channels] = grad_y
+    grad_source = torch.zeros_like(of_source)
     alike = e.size(0) != num_edges
     grad_input = torch.empty_like(e)
     grad_weight = torch.zeros_like(weight)
-    size, bands = kernels.chunk_of(channels), kernels.bands_of(at_a.size(1))
-    buffer = hat.new_empty(min(size, num_edges), at_a.size(1))
+    size, bands = kernels.chunk_of(channels), kernels.bands_of(width)
+    buffer = hat.new_empty(min(size, num_edges), width)
     for start in range(0, num_edges, size):
         end = min(start + size, num_edges)
         kernels.loop(
             "gate_backward",
-            start, bands, hat, *of_nodes, target, source, grad_e, *of_norm,
-            buffer[: end - start], at_a, at_b, at_v,
+            start, bands, hat, of_source, average, through, target, source, grad_e, *factors,
+            buffer[: end - start], grad_target, grad_source,
         )  # fmt: skip
-        d_hat = buffer[: end - start, :channels]
         if alike:
             continue
+        d_hat = buffer[: end - start, :channels]
         if grad_e.size(0) == 0:
             torch.mm(d_hat, weight, out=grad_input[start:end])
         else:
             torch.addmm(grad_e[start:end], d_hat, weight, out=grad_input[start:end])
         grad_weight.addmm_(d_hat.t(), e[start:end])
-    grad_a, grad_b, grad_v = (t[:, :channels].contiguous() for t in (at_a, at_b, at_v))
-    grad_bias = grad_a.sum(0)
+    grad_bias = grad_target[:, :channels].sum(0)
     if alike:  # one row of e stands for all
         torch.addmv(grad_e.sum(0), weight.t(), grad_bias, out=grad_input[0])
         torch.outer(grad_bias, e[0], out=grad_weight)
     return (
-        grad_a, grad_b, grad_v, grad_input, grad_weight, grad_bias,
+        grad_target, grad_source, grad_input, grad_weight, grad_bias,
         grad_norm_weight, grad_norm_bias,
     )  # fmt: skip
 
 
 @_gated_edges_backward.register_fake
 def _(  # type: ignore[no-untyped-def]
-    grad_y, grad_e, v, e, weight, norm_weight, norm_bias, ptr, source, y, *_
+    grad_y, grad_e, of_source, e, weight, norm_weight, *rest
 ):
-    size = 0 if grad_e is None or norm_weight is None else y.size(1)
-    tensors = (y, v, v, e, weight)
+    channels = weight.size(0)
+    statistics = 0 if grad_e is None or norm_weight is None else channels
+    new = of_source.new_empty
     return (
-        *(torch.empty_like(t) for t in tensors),
-        y.new_empty(y.size(1)),
-        y.new_empty(size),
-        y.new_empty(size),
+        new(grad_y.size(0), of_source.size(1)),
+        torch.empty_like(of_source),
+        torch.empty_like(e),
+        torch.empty_like(weight),
+        new(channels),
+        new(statistics),
+        new(statistics),
     )
 
 
 def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
     *tensors, ctx.norm_eps, ctx.eps, _ = inputs
-    y, _, mean, var, hat, below = output
-    ctx.save_for_backward(*tensors, y, mean, var, hat, below)
-    ctx.mark_non_differentiable(mean, var, hat, below)
+    _, _, mean, var, hat, average, inverse = output
+    ctx.save_for_backward(*tensors, mean, var, hat, average, inverse)
+    ctx.mark_non_differentiable(mean, var, hat, average, inverse)
     ctx.set_materialize_grads(False)
 
 
+_PARAMETERS = 7
+"""How many of the operator's inputs have a gradient."""
+
+
 def _backward(ctx, grad_y, grad_e, *_):  # type: ignore[no-untyped-def]
-    *inputs, y, mean, var, hat, below = ctx.saved_tensors
-    _, _, v, e, weight, _, norm_weight, norm_bias, norm_mean, _, ptr, source = inputs
-    nothing = (None,) * 7
+    *inputs, mean, var, hat, average, inverse = ctx.saved_tensors
+    of_target, of_source, e, weight, _, norm_weight, norm_bias, norm_mean, _, ptr, source = inputs
+    others = (None,) * 7
     if grad_y is None and grad_e is None:
-        return (*(None,) * 8, *nothing)
-    grad_y = torch.zeros_like(y) if grad_y is None else grad_y.contiguous()
-    grad_e = None if grad_e is None else grad_e.contiguous()
+        return (*(None,) * _PARAMETERS, *others)
+    if grad_y is None:
+        grad_y = of_target.new_zeros(of_target.size(0), weight.size(0))
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
         # Somebody wants the gradient of this gradient: the same in differentiable pieces.
-        return (*_differentiable(ctx, inputs, grad_y, grad_e), *nothing)
+        return (*_differentiable(ctx, inputs, grad_y, grad_e), *others)
     *gradients, grad_norm_weight, grad_norm_bias = _gated_edges_backward(
-        grad_y, grad_e, v, e, weight, norm_weight, norm_bias, ptr, source, y, mean, var, hat,
-        below, ctx.norm_eps, ctx.eps, norm_mean is None,
+        grad_y.contiguous(), None if grad_e is None else grad_e.contiguous(), of_source, e, weight,
+        norm_weight, norm_bias, ptr, source, mean, var, hat, average, inverse, ctx.norm_eps,
+        norm_mean is None,
     )  # fmt: skip
     if grad_e is None:
         grad_norm_weight = grad_norm_bias = None
-    return (*gradients, grad_norm_weight, grad_norm_bias, *nothing)
+    return (*gradients, grad_norm_weight, grad_norm_bias, *others)
 
 
 def _differentiable(ctx, inputs, grad_y, grad_e):  # type: ignore[no-untyped-def]
-    a, b, v, e, weight, bias, norm_weight, norm_bias, norm_mean, norm_var, ptr, source = inputs
+    *parameters, norm_mean, norm_var, ptr, source = inputs
+    *tensors, norm_weight, norm_bias = parameters
     norm = None
     if norm_weight is not None:
         norm = Norm(norm_weight, norm_bias, norm_mean, norm_var, ctx.norm_eps)
-    found = _plain(Adjacency(ptr, source), a, b, v, e, weight, bias, norm, ctx.eps)
+    found = _plain(Adjacency(ptr, source), *tensors, norm, ctx.eps)  # type: ignore[call-arg]
     pairs = [(found.y, grad_y)]
     if found.e is not None and grad_e is not None:
         pairs.append((found.e, grad_e))
     outputs, grads = zip(*pairs, strict=True)
-    needed = ctx.needs_input_grad[:8]
-    wanted = [t for t, need in zip(inputs, needed, strict=False) if need]
+    needed = ctx.needs_input_grad[:_PARAMETERS]
+    wanted = [t for t, need in zip(parameters, needed, strict=True) if need]
     gradients = iter(
         torch.autograd.grad(outputs, wanted, grads, create_graph=True, allow_unused=True)
     )

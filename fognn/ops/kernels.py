@@ -85,9 +85,14 @@ def chunk_of(channels: int) -> int:
     return max(2**19 // max(channels, 1), 64)
 
 
+def padded_width(channels: int) -> int:
+    """The next multiple of 16: a loop that long has no remainder."""
+    return -(-channels // 16) * 16
+
+
 def padded(x: Tensor) -> Tensor:
-    """``x`` with zeros up to a multiple of 16 channels, so that no loop has a remainder."""
-    more = -x.size(-1) % 16
+    """``x`` with zeros up to :func:`padded_width` channels."""
+    more = padded_width(x.size(-1)) - x.size(-1)
     return F.pad(x.detach(), (0, more)) if more else x
 
 

@@ -82,21 +82,34 @@ def _(x):  # type: ignore[no-untyped-def]
 
 # A loop whose length is no multiple of a vector's ends with a remainder that is computed one by
 # one, and takes as long as the rest. So whatever a node has comes padded to a multiple of 16
-# (``kernels.padded``); only what an edge has, which is large, has its own width.
+# (``kernels.padded_width``); only what an edge has, which is large, has its own width.
 
 
 @njit(**_COMPILED)
 def gate_rows(  # type: ignore[no-untyped-def]
-    hat, a, b, v, ptr, source, bounds, eps, origin, y, below, first, second
+    hat,
+    of_target,
+    of_source,
+    ptr,
+    source,
+    bounds,
+    eps,
+    origin,
+    out,
+    average,
+    inverse,
+    first,
+    second,
 ):
-    """Adds ``a`` of the target and ``b`` of the source to ``hat``, in place; sums ``v`` of the
-    sources through ``sigmoid(hat)`` into ``y``, and the gates into ``below``.
+    """Adds the first half of both ends' channels to ``hat``, in place, and averages the second
+    half of the sources' through ``sigmoid(hat)``; ``out`` is the average and the second half of
+    the target's. ``inverse`` is one over the sums of the gates.
 
     ``bounds`` cuts the rows into parts of about as many edges. For each part, the sums of
     ``hat - origin`` and of its square go into ``first`` and ``second``, for a norm's statistics.
     """
-    channels, width = hat.shape[1], a.shape[1]
-    small = hat.dtype.type(eps)
+    channels, width = hat.shape[1], average.shape[1]
+    small, one = hat.dtype.type(eps), hat.dtype.type(1)
     for part in prange(bounds.shape[0] - 1):
         raw = np.zeros(width, hat.dtype)
         above = np.empty(width, hat.dtype)
@@ -113,20 +126,22 @@ def gate_rows(  # type: ignore[no-untyped-def]
                 for c in range(channels):
                     raw[c] = hat[edge, c]
                 for c in range(width):
-                    value = raw[c] + a[row, c] + b[u, c]
+                    value = raw[c] + of_target[row, c] + of_source[u, c]
                     gate = _sigmoid(value)
-                    above[c] += gate * v[u, c]
+                    above[c] += gate * of_source[u, width + c]
                     gates[c] += gate
                     offset = value - origin[c]
                     moment_1[c] += offset
                     moment_2[c] += offset * offset
                 for c in range(channels):
-                    hat[edge, c] = raw[c] + a[row, c] + b[u, c]
+                    hat[edge, c] = raw[c] + of_target[row, c] + of_source[u, c]
             for c in range(width):
-                below[row, c] = gates[c]
-                y[row, c] = above[c] / (gates[c] + small)
+                inverse[row, c] = one / (gates[c] + small)
+                average[row, c] = above[c] / (gates[c] + small)
                 first[part, c] += moment_1[c]
                 second[part, c] += moment_2[c]
+            for c in range(channels):
+                out[row, c] = of_target[row, width + c] + average[row, c]
 
 
 @njit(**_COMPILED)
@@ -200,24 +215,25 @@ def norm_moments(grad, hat, scale, shift, mean, bounds, first, second):  # type:
 
 @njit(**_COMPILED)
 def gate_backward(  # type: ignore[no-untyped-def]
-    start, bands, hat, v, y, grad_above, target, source, grad, scale, shift, back_0, back_1,
-    d_hat, grad_a, grad_b, grad_v,
+    start, bands, hat, of_source, average, through, target, source,
+    grad, scale, shift, back_0, back_1, d_hat, grad_target, grad_source,
 ):  # fmt: skip
     """The gradients of the edges from ``start`` on, as many as ``d_hat`` has rows: of ``hat``,
     through the gates and, if ``grad`` has a row an edge, through norm and ReLU; and what they add
-    to the gradients of ``a`` at the target, and of ``b`` and ``v`` at the source.
+    to the gradients of the two ends. ``through`` is the gradient of the sums through the gates.
 
     Each thread has a band of channels to itself, so that none waits for another, and the order of
-    the sums is always the same. (Slices, because LLVM makes vectors of loops that start at 0.)
+    the sums is always the same.
     """
     with_norm = grad.shape[0] == hat.shape[0]
-    channels, width = hat.shape[1], v.shape[1]
+    channels, width = hat.shape[1], average.shape[1]
     one, zero = hat.dtype.type(1), hat.dtype.type(0)
     for band in prange(bands):
         # Unsigned: LLVM makes vectors of loops whose index cannot be negative.
         low = np.uint64(band * (width // 8) // bands * 8)
+        half = low + np.uint64(width)
         wide = np.uint64((band + 1) * (width // 8) // bands * 8) - low
-        filled = min(np.uint64(channels), low + wide) - low
+        filled = max(min(np.uint64(channels), low + wide), low) - low
         raw, passing = np.zeros(wide, hat.dtype), np.zeros(wide, hat.dtype)
         of_hat, of_v = np.empty(wide, hat.dtype), np.empty(wide, hat.dtype)
         for i in range(d_hat.shape[0]):
@@ -227,10 +243,10 @@ def gate_backward(  # type: ignore[no-untyped-def]
                 raw[c] = hat[edge, low + c]
             for c in range(wide):
                 gate = _sigmoid(raw[c])
-                through = grad_above[row, low + c]
-                of_v[c] = gate * through
-                difference = v[u, low + c] - y[row, low + c]
-                of_hat[c] = through * difference * gate * (one - gate)
+                slope = through[row, low + c]
+                of_v[c] = gate * slope
+                difference = of_source[u, half + c] - average[row, low + c]
+                of_hat[c] = slope * difference * gate * (one - gate)
             if with_norm:
                 for c in range(filled):
                     passing[c] = grad[edge, low + c]
@@ -242,11 +258,11 @@ def gate_backward(  # type: ignore[no-untyped-def]
             for c in range(wide):
                 d_hat[i, low + c] = of_hat[c]
             for c in range(wide):
-                grad_a[row, low + c] += of_hat[c]
+                grad_target[row, low + c] += of_hat[c]
             for c in range(wide):
-                grad_b[u, low + c] += of_hat[c]
+                grad_source[u, low + c] += of_hat[c]
             for c in range(wide):
-                grad_v[u, low + c] += of_v[c]
+                grad_source[u, half + c] += of_v[c]
 
 
 @njit(**_COMPILED)

@@ -57,13 +57,14 @@ def norm_residual(q: Tensor, x: Tensor, norm: Norm) -> Normed:
 
 def plain_norm(q: Tensor, norm: Norm) -> tuple[Tensor, Tensor, Tensor]:
     """The norm by torch's own function, with the statistics that it took."""
-    mean, var = norm.mean, norm.var
-    if mean is None or var is None:
-        var, mean = torch.var_mean(q.detach().to(norm.weight.dtype), dim=0, correction=0)
-        normed = F.batch_norm(q, None, None, norm.weight, norm.bias, True, eps=norm.eps)
-    else:
-        normed = F.batch_norm(q, mean, var, norm.weight, norm.bias, eps=norm.eps)
-    return normed, mean, var
+    if norm.mean is not None and norm.var is not None:
+        normed = F.batch_norm(q, norm.mean, norm.var, norm.weight, norm.bias, eps=norm.eps)
+        return normed, norm.mean, norm.var
+    # With a momentum of 1, the running statistics become those of the batch.
+    mean = torch.zeros_like(norm.weight, requires_grad=False)
+    var = torch.ones_like(norm.weight, requires_grad=False)
+    normed = F.batch_norm(q, mean, var, norm.weight, norm.bias, True, 1.0, norm.eps)
+    return normed, mean, var * (1 - 1 / q.size(0))
 
 
 def _plain(q: Tensor, x: Tensor, norm: Norm) -> Normed:

@@ -7,17 +7,25 @@ from hypothesis import given, settings
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from fognn.ops import Norm, adjacency, gated_edges, kernels
+from fognn.ops import Norm, adjacency, gated_edges, kernels, stacked
 
 ALIKE_NORM = list(product([False, True], ["none", "batch", "running"]))
 
 
 def inputs(graph: Graph, channels: int, alike: bool) -> list[Tensor]:
-    rows = graph.num_targets, graph.num_sources, graph.num_sources, graph.num_edges
-    rows = (*rows[:3], 1) if alike else rows
-    shapes = [*((n, channels) for n in rows), (channels, channels), (channels,)]
+    width = 2 * kernels.padded_width(channels)
+    shapes = [
+        (graph.num_targets, width),
+        (graph.num_sources, width),
+        (1 if alike else graph.num_edges, channels),
+        (channels, channels),
+        (channels,),
+    ]
     # Each its own: the strategy's generator gives the same numbers for the same shape.
-    return [graph.randn(*s).mul(i + 1).add(i / 3).requires_grad_() for i, s in enumerate(shapes)]
+    values = [graph.randn(*s).mul(i + 1).add(i / 3) for i, s in enumerate(shapes)]
+    for value in values[:2]:
+        value.view(len(value), 2, -1)[:, :, channels:] = 0
+    return [value.requires_grad_() for value in values]
 
 
 def norm_of(kind: str, graph: Graph, channels: int) -> Norm | None:
@@ -64,8 +72,8 @@ def test_gradients_are_those_of_finite_differences(alike: bool, kind: str) -> No
     tensors, norm = inputs(graph, 2, alike), norm_of(kind, graph, 2)
 
     def compute(*leaves: Tensor) -> tuple[Tensor, ...]:
-        used = None if norm is None else norm._replace(weight=leaves[6], bias=leaves[7])
-        found = gated_edges(adj, *leaves[:6], used)
+        used = None if norm is None else norm._replace(weight=leaves[5], bias=leaves[6])
+        found = gated_edges(adj, *leaves[:5], used)
         return (found.y,) if found.e is None else (found.y, found.e)
 
     leaves = tuple(tensors if norm is None else [*tensors, *norm[:2]])
@@ -77,7 +85,7 @@ def test_single_precision_is_as_close_to_double_as_the_plain_path() -> None:
     """Gates from -80 to 80: where a sigmoid is tiny, its relative error counts in a quotient."""
     torch.manual_seed(0)
     adj = adjacency(torch.randint(0, 30, (2, 500)), 30)
-    tensors = [torch.randn(30, 40) for _ in range(3)] + [torch.randn(500, 40)]
+    tensors = [torch.randn(30, 96), torch.randn(30, 96), torch.randn(500, 40)]
     tensors = [*tensors, torch.randn(40, 40), 20 * torch.randn(40)]
     norm = Norm(torch.ones(40), torch.zeros(40), None, None, 1e-5)
     exact = gated_edges(
@@ -92,8 +100,7 @@ def test_single_precision_is_as_close_to_double_as_the_plain_path() -> None:
 
 def test_nan_is_not_swallowed() -> None:
     adj = adjacency(torch.tensor([[0, 1, 0], [0, 0, 1]]), 2)
-    tensors = [torch.randn(2, 3) for _ in range(3)] + [torch.randn(3, 3)]
-    tensors = [*tensors, torch.randn(3, 3), torch.randn(3)]
+    tensors = [torch.randn(*s) for s in ((2, 32), (2, 32), (3, 3), (3, 3), (3,))]
     norm = Norm(torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), 1e-5)
     tensors[0][0, 1] = torch.nan
     found = gated_edges(adj, *tensors, norm)
@@ -105,8 +112,8 @@ def test_nan_is_not_swallowed() -> None:
 def test_many_chunks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     adj = adjacency(torch.randint(0, 40, (2, 700)), 40)
-    tensors = [torch.randn(40, 35, dtype=torch.float64) for _ in range(3)]
-    tensors += [torch.randn(*s, dtype=torch.float64) for s in ((700, 35), (35, 35), (35,))]
+    shapes = (40, 96), (40, 96), (700, 35), (35, 35), (35,)
+    tensors = [torch.randn(*s, dtype=torch.float64) for s in shapes]
     norm = Norm(*(torch.randn(35, dtype=torch.float64) for _ in range(2)), None, None, 1e-5)
     leaves = [t.requires_grad_() for t in (*tensors, *norm[:2])]
     threads, results = torch.get_num_threads(), []
@@ -125,7 +132,9 @@ def test_many_chunks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) 
 
 def test_saves_only_the_gates_and_what_is_there_anyway() -> None:
     adj = adjacency(torch.randint(0, 50, (2, 3000)), 50)
-    tensors = [torch.randn(*s).requires_grad_() for s in ((50, 8),) * 3 + ((3000, 8), (8, 8), (8,))]
+    tensors = [
+        torch.randn(*s).requires_grad_() for s in ((50, 32),) * 2 + ((3000, 8), (8, 8), (8,))
+    ]
     norm = Norm(torch.ones(8), torch.zeros(8), None, None, 1e-5)
     saved: dict[int, int] = {}
 
@@ -136,17 +145,29 @@ def test_saves_only_the_gates_and_what_is_there_anyway() -> None:
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
         gated_edges(adj, *tensors, norm)
     large = [
-        n for pointer, n in saved.items() if n >= 3000 * 8 and pointer != tensors[3].data_ptr()
+        n for pointer, n in saved.items() if n >= 3000 * 8 and pointer != tensors[2].data_ptr()
     ]
     assert len(large) == 1
 
 
 def test_compiles_and_exports_as_one_operator() -> None:
     adj = adjacency(torch.randint(0, 6, (2, 20)), 6)
-    tensors = [torch.randn(*s) for s in ((6, 3),) * 3 + ((20, 3), (3, 3), (3,))]
+    tensors = [torch.randn(*s) for s in ((6, 32),) * 2 + ((20, 3), (3, 3), (3,))]
     norm = Norm(torch.ones(3), torch.zeros(3), None, None, 1e-5)
     arguments = (*tensors, *norm[:4], adj.ptr, adj.source, 1e-5, 1e-6, True)
     tensors[0].requires_grad_()
     torch.library.opcheck(torch.ops.fognn.gated_edges.default, arguments)
     compiled = torch.compile(gated_edges, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(adj, *tensors, norm), gated_edges(adj, *tensors, norm))
+
+
+def test_stacked_linears() -> None:
+    torch.manual_seed(0)
+    for channels in (3, 16):
+        linears = [torch.nn.Linear(5, channels) for _ in range(2)]
+        x, width = torch.randn(4, 5), kernels.padded_width(channels)
+        out = torch.nn.functional.linear(x, *stacked(*((m.weight, m.bias) for m in linears)))
+        assert out.shape == (4, 2 * width)
+        for half, linear in zip(out.chunk(2, dim=1), linears, strict=True):
+            torch.testing.assert_close(half[:, :channels], linear(x))
+            assert not half[:, channels:].any()
