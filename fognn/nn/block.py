@@ -1,13 +1,12 @@
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module, ReLU
 from torch_geometric.nn import BatchNorm
 from torch_geometric.nn.resolver import activation_resolver
 
 from fognn.nn.norms import is_torchs, norm_now, track
-from fognn.ops import checks, norm_residual
+from fognn.ops import checks, dropout, norm_residual
 
 
 class Block(Module):
@@ -87,7 +86,7 @@ class Block(Module):
     def _drop(self, value: Any) -> Any:
         if not isinstance(value, Tensor):  # attention weights come as a pair with their edges
             return value
-        return F.dropout(value, self.dropout, self.training)
+        return dropout(value, self.dropout, self.training)
 
     def extra_repr(self) -> str:
         return f"residual={self.residual}, dropout={self.dropout}"

@@ -2,6 +2,7 @@ r"""Sums over edges, each with its own backward. Nothing here has weights."""
 
 from fognn.ops.add_ends import add_ends
 from fognn.ops.adjacency import Adjacency, adjacency
+from fognn.ops.dropout import dropout
 from fognn.ops.edge_softmax import edge_softmax
 from fognn.ops.gated_edges import gated_edges, stacked
 from fognn.ops.gated_sum import gated_sum
@@ -14,6 +15,7 @@ __all__ = [
     "Norm",
     "add_ends",
     "adjacency",
+    "dropout",
     "edge_softmax",
     "gated_edges",
     "gated_sum",
