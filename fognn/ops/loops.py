@@ -117,11 +117,12 @@ def gate_rows(  # type: ignore[no-untyped-def]
         gates = np.empty(width, hat.dtype)
         moment_1 = np.empty(width, hat.dtype)
         moment_2 = np.empty(width, hat.dtype)
+        moment_1[:] = 0
+        moment_2[:] = 0
+        held = 0
         for row in range(bounds[part], bounds[part + 1]):
             above[:] = 0
             gates[:] = 0
-            moment_1[:] = 0
-            moment_2[:] = 0
             for edge in range(ptr[row], ptr[row + 1]):
                 u = source[edge]
                 for c in range(channels):
@@ -137,12 +138,19 @@ def gate_rows(  # type: ignore[no-untyped-def]
                 for c in range(channels):
                     hat[edge, c] = raw[c] + of_target[row, c] + of_source[u, c]
             for c in range(width):
-                inverse[row, c] = one / (gates[c] + small)
-                average[row, c] = above[c] / (gates[c] + small)
-                first[part, c] += moment_1[c]
-                second[part, c] += moment_2[c]
+                one_over = one / (gates[c] + small)
+                inverse[row, c] = one_over
+                average[row, c] = above[c] * one_over
             for c in range(channels):
                 out[row, c] = of_target[row, width + c] + average[row, c]
+            held += ptr[row + 1] - ptr[row]
+            if held >= 64 or row == bounds[part + 1] - 1:  # long sums are held in 64 bits
+                for c in range(width):
+                    first[part, c] += moment_1[c]
+                    second[part, c] += moment_2[c]
+                moment_1[:] = 0
+                moment_2[:] = 0
+                held = 0
 
 
 @njit(**_COMPILED)
