@@ -80,11 +80,12 @@ def step(module: Module, x: Tensor, *args: Any) -> Action:
         grads = [torch.randn_like(out) for out in outputs()]
 
     def action() -> None:
+        torch.autograd.backward(outputs(), grads)
+        # Now and not before the next step: what that frees would be taken off its peak of memory.
         module.zero_grad()
         for value in (x, *args):
             if isinstance(value, Tensor):
                 value.grad = None
-        torch.autograd.backward(outputs(), grads)
 
     return action
 
@@ -93,8 +94,8 @@ def training(net: Module, loss: Callable[[Tensor], Tensor], *args: Any) -> Actio
     """A network's step, without the optimizer's."""
 
     def action() -> None:
-        net.zero_grad()
         loss(net(*args)).backward()
+        net.zero_grad()
 
     return action
 
@@ -318,9 +319,9 @@ def head_table(repeats: int) -> list[dict[str, Any]]:
         grad = torch.randn(adj.num_edges, 2)
 
         def run() -> None:
+            module([x], adj).backward(grad)
             module.zero_grad()
             x.grad = None
-            module([x], adj).backward(grad)
 
         return run
 

@@ -2,13 +2,14 @@
 
 import argparse
 import json
+import math
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,25 @@ def _text(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def save(path: Path, tables: dict[str, list[dict[str, Any]]]) -> None:
-    """Writes tables with the command, the commit and the machine that made them."""
+def fitted_exponent(x: Sequence[float], y: Sequence[float]) -> float:
+    """The k of ``y = c * x ** k``, by least squares on the logarithms."""
+    if len(x) != len(y) or len(set(x)) < 2:
+        raise ValueError(
+            f"fitted_exponent: x and y must be pairs with two different x, got {x}, {y}"
+        )
+    if min(*x, *y) <= 0:
+        raise ValueError(f"fitted_exponent: x and y must be above 0, got {x}, {y}")
+    return statistics.linear_regression([*map(math.log, x)], [*map(math.log, y)]).slope
+
+
+def free_memory() -> int:
+    """Bytes that may be allocated before the machine has none (Linux)."""
+    text = Path("/proc/meminfo").read_text(encoding="utf-8")
+    return int(text.split("MemAvailable:")[1].split()[0]) * 1024
+
+
+def commit_of_code() -> str:
+    """The commit of the package and of the benchmarks, and whether they were changed since."""
     git = ["git", "-C", str(Path(__file__).parent)]
     commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
     dirty = subprocess.run(
@@ -87,9 +105,14 @@ def save(path: Path, tables: dict[str, list[dict[str, Any]]]) -> None:
         text=True,
         check=True,
     )
+    return commit.stdout.strip() + (" with changes" if dirty.stdout.strip() else "")
+
+
+def save(path: Path, tables: dict[str, list[dict[str, Any]]]) -> None:
+    """Writes tables with the command, the commit and the machine that made them."""
     record = {
         "command": " ".join(["python", *sys.argv]),
-        "commit": commit.stdout.strip() + (" with changes" if dirty.stdout.strip() else ""),
+        "commit": commit_of_code(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,

@@ -77,7 +77,8 @@ class GraphNet(Module):
         for block in self.blocks:
             out = block(h, adj) if e is None else block(h, adj, e)
             h, e = (out, e) if isinstance(out, Tensor) else out
-            states.append(h)
+            # Without gradients, nobody else holds what the head does not read.
+            states = [*states, h] if self.head.reads_all else [h]
         answer = self.head(states, adj, batch, batch_size)
         return given.unsort(answer) if self.head.level == "edge" else answer
 

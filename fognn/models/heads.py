@@ -10,6 +10,9 @@ from fognn.ops import Adjacency, add_ends, checks
 
 
 class _Head(Module):
+    reads_all = False
+    """Whether the head reads all layers' features, or the last one's alone."""
+
     def __init__(self, channels: int, out_channels: int, level: str, readout: str) -> None:
         super().__init__()
         owner = type(self).__name__
@@ -103,6 +106,8 @@ class JumpingHead(_Head):
         readout (str, optional): How a graph's nodes are pooled, :obj:`"mean"` or :obj:`"sum"`.
             (default: :obj:`"sum"`)
     """
+
+    reads_all = True
 
     def __init__(
         self, channels: int, out_channels: int, level: str, num_states: int, readout: str = "sum"

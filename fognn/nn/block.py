@@ -4,6 +4,7 @@ from torch import Tensor
 from torch.nn import Module, ReLU
 from torch_geometric.nn import BatchNorm
 from torch_geometric.nn.resolver import activation_resolver
+from torch_geometric.typing import PairTensor
 
 from fognn.nn.norms import is_torchs, norm_now, track
 from fognn.ops import checks, dropout, norm_residual
@@ -56,8 +57,9 @@ class Block(Module):
         self.conv.reset_parameters()  # type: ignore[operator]
         self.norm.reset_parameters()
 
-    def forward(self, x: Tensor, edge_index: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, x: Tensor | PairTensor, edge_index: Any, *args: Any, **kwargs: Any) -> Any:
         out = self.conv(x, edge_index, *args, **kwargs)
+        x = x if isinstance(x, Tensor) else x[1]  # on a bipartite graph, that of the targets
         q, rest = (out, ()) if isinstance(out, Tensor) else (out[0], tuple(out[1:]))
         if q.size(-1) != self.channels:
             raise ValueError(

@@ -17,7 +17,8 @@ class WithFOG(Module):
     where :math:`\mathbf{p}_v` is FOG's output and :math:`\mathbf{q}_v` the layer's. It is called
     like the layer itself: all arguments go to the layer, and FOG takes :obj:`x` and
     :obj:`edge_index` from among them. If the layer returns several things (edge features,
-    attention weights), the first is concatenated and the rest follow as they are.
+    attention weights), the first is concatenated and the rest follow as they are. FOG sums with the
+    weights of a sparse :obj:`edge_index`, but an :obj:`edge_weight` is the layer's alone.
 
     Args:
         conv (torch.nn.Module): The layer. Its forward method must have arguments :obj:`x` and

@@ -23,6 +23,14 @@ def test_equals_the_equation(act, function, residual: bool) -> None:
     torch.testing.assert_close(block(X, EDGE_INDEX), X + expected if residual else expected)
 
 
+def test_on_a_bipartite_graph_the_targets_are_added() -> None:
+    """With all edges of the first four nodes, they get what they get on the whole graph."""
+    torch.manual_seed(0)
+    block = Block(WithFOG(GCNConv(8, 5), FOG(8, 3, 2, 3)), 8).eval()
+    edges = EDGE_INDEX[:, EDGE_INDEX[1] < 4]
+    torch.testing.assert_close(block((X, X[:4]), edges), block(X, EDGE_INDEX)[:4])
+
+
 def test_edge_features_follow() -> None:
     block = Block(GatedGCNConv(8), 8).eval()
     edge_attr = torch.randn(30, 8)
