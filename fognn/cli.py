@@ -4,7 +4,6 @@ What a command needs is imported inside it, so that help is quick and no command
 loads what another one needs.
 """
 
-import os
 import shlex
 import sys
 import warnings
@@ -32,9 +31,6 @@ app.add_typer(generate, name="generate")
 def main() -> None:
     r"""Runs the command. An error that a user can cause is one line and exit code 1."""
     warnings.showwarning = _one_line
-    # Before torch is loaded: large tensors on huge pages, a fifth faster on large batches
-    # (benchmarks/settings.py). Whoever sets it otherwise is not overruled.
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     try:
         app(prog_name="fognn")
     # An ImportError names the extra to install.

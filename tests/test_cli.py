@@ -88,15 +88,6 @@ def test_version() -> None:
     assert process("--version") == (0, f"fognn {fognn.__version__}\n", "")
 
 
-def test_huge_pages_unless_the_user_says_otherwise(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
-    run("--version")
-    assert os.environ.pop("THP_MEM_ALLOC_ENABLE") == "1"
-    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
-    run("--version")
-    assert os.environ["THP_MEM_ALLOC_ENABLE"] == "0"
-
-
 def test_a_dataset_in_a_process(real_data: Path, tmp_path: Path) -> None:
     done = process("data", "zinc", "--data", str(real_data), "--draw", "2", "-o", "z.png")
     assert (done.returncode, done.stderr) == (0, "")
