@@ -28,6 +28,7 @@ def add_ends(adj: Adjacency, p: Tensor, q: Tensor) -> Tensor:
 
 @torch.library.custom_op("fognn::add_ends", mutates_args=())
 def _add_ends(p: Tensor, q: Tensor, ptr: Tensor, source: Tensor) -> Tensor:
+    kernels.check_sources(source, p.size(0))
     out = p.new_empty(source.size(0), p.size(1))
     kernels.loop("add_ends", p, q, rows_of(ptr, source.size(0)), source, out)
     return out

@@ -133,6 +133,7 @@ def _gated_edges(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gives what :class:`GatedEdges` holds and, for the backward, the gates before the sigmoid,
     the averages through the gates and one over the gates' sums."""
+    kernels.check_sources(source, of_source.size(0))
     num_edges, channels, width = source.size(0), weight.size(0), of_target.size(1) // 2
     hat = torch.addmm(bias, e, weight.t())
     if e.size(0) != num_edges:

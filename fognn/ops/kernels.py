@@ -101,10 +101,15 @@ def bands_of(channels: int) -> int:
     return max(min(torch.get_num_threads(), channels // 8), 1)
 
 
+def check_sources(index: Tensor, num_sources: int) -> None:
+    """Refuses an :class:`Adjacency` of somebody's own making that names a node that is not there:
+    torch's CSR kernels, and ours, would follow it into foreign memory."""
+    if outside(index, num_sources) is not None:
+        raise IndexError(f"edge_index must name sources in 0..{num_sources - 1}")
+
+
 def _csr(ptr: Tensor, index: Tensor, weight: Tensor | None, x: Tensor) -> Tensor:
-    # torch's CSR kernels follow a wild index into foreign memory.
-    if outside(index, x.size(0)) is not None:
-        raise IndexError(f"edge_index must name sources in 0..{x.size(0) - 1}")
+    check_sources(index, x.size(0))
     if weight is None:
         weight = torch.ones(index.size(0), dtype=x.dtype)
     size = (ptr.size(0) - 1, x.size(0))

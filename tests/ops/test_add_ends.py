@@ -4,7 +4,7 @@ from graph_strategies import Graph, graphs
 from hypothesis import given, settings
 from torch.autograd import gradcheck, gradgradcheck
 
-from fognn.ops import add_ends, adjacency, kernels
+from fognn.ops import Adjacency, add_ends, adjacency, kernels
 
 
 @settings(max_examples=30)
@@ -48,3 +48,9 @@ def test_compiles_as_one_operator() -> None:
     torch.library.opcheck(torch.ops.fognn.add_ends.default, (p, q, adj.ptr, adj.source))
     compiled = torch.compile(add_ends, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(adj, p, q), add_ends(adj, p, q))
+
+
+def test_a_source_that_is_not_there_is_an_error() -> None:
+    wrong = Adjacency(torch.tensor([0, 1]), torch.tensor([7]))
+    with pytest.raises(IndexError, match=r"must name sources in 0\.\.2"):
+        add_ends(wrong, torch.ones(3, 2), torch.ones(1, 2))

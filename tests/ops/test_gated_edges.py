@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from fognn.ops import Norm, adjacency, gated_edges, kernels, stacked
+from fognn.ops import Adjacency, Norm, adjacency, gated_edges, kernels, stacked
 
 ALIKE_NORM = list(product([False, True], ["none", "batch", "running"]))
 
@@ -171,3 +171,10 @@ def test_stacked_linears() -> None:
         for half, linear in zip(out.chunk(2, dim=1), linears, strict=True):
             torch.testing.assert_close(half[:, :channels], linear(x))
             assert not half[:, channels:].any()
+
+
+def test_a_source_that_is_not_there_is_an_error() -> None:
+    wrong = Adjacency(torch.tensor([0, 1]), torch.tensor([7]))
+    tensors = [torch.ones(*s) for s in ((1, 32), (3, 32), (1, 2), (2, 2), (2,))]
+    with pytest.raises(IndexError, match=r"must name sources in 0\.\.2"):
+        gated_edges(wrong, *tensors, None)
