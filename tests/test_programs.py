@@ -55,6 +55,7 @@ def test_sampled_neighbourhoods() -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_scaling_benchmark(tmp_path: Path) -> None:
     file, plot = tmp_path / "out.json", tmp_path / "out.svg"
     small = ["--max-edges", 30_000, "--repeats", 1, "--json", file, "--plot", plot]
@@ -75,6 +76,7 @@ def test_the_scaling_benchmark(tmp_path: Path) -> None:
     assert json.loads(file.read_text())["tables"] == tables
 
 
+@pytest.mark.slow
 def test_the_giant_benchmark(tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     size = ["--nodes", 3_000, "--edges", 30_000, "--channels", 16, "--layers", 2]

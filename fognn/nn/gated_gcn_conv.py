@@ -115,14 +115,17 @@ class GatedGCNConv(Module):
 
     def _composed(
         self, adj: Adjacency, source: Tensor, target: Tensor, e: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor | None]:
         """The equations in pieces: for the gate after the norm, and for a norm that is not
         torch's own, as one that is synchronised between machines."""
         hat = self.lin_A(target).index_select(0, adj.target) + self.lin_C(e)
         hat = hat + self.lin_B(source).index_select(0, adj.source)
+        of_source, of_target = self.lin_V(source), self.lin_U(target)
+        if self.gate == "before" and not self.edge_output:
+            return of_target + gated_sum(adj, hat, of_source), None
         normed = self.norm_e(hat).relu()
         gate = hat if self.gate == "before" else normed
-        return self.lin_U(target) + gated_sum(adj, gate, self.lin_V(source)), e + normed
+        return of_target + gated_sum(adj, gate, of_source), e + normed
 
     def __repr__(self) -> str:
         widths = f"{self.channels}, {self.out_channels}"

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from torch_geometric import EdgeIndex
 
 from fognn.nn import GatedGCNConv
+from fognn.training.sync_norm import synchronise
 
 
 def literal(conv: GatedGCNConv, x_source, x_target, edge_index, e):
@@ -70,6 +71,38 @@ def test_edge_features_keep_the_users_order() -> None:
         q_ordered, edges_ordered = conv(x, ordered, e[perm])
         torch.testing.assert_close(q_ordered, q)
         torch.testing.assert_close(edges_ordered, edges[perm])
+
+
+@pytest.mark.parametrize("gate", ["before", "after"])
+@pytest.mark.parametrize("synchronised", [False, True])
+def test_without_edge_output_the_nodes_are_the_same(gate: str, synchronised: bool) -> None:
+    torch.manual_seed(0)
+    conv = GatedGCNConv(3, gate=gate)
+    last = GatedGCNConv(3, gate=gate, edge_output=False)
+    last.load_state_dict(conv.state_dict())
+    if synchronised:
+        synchronise(conv)
+        synchronise(last)
+    x, edge_index, e = torch.randn(5, 3), torch.randint(0, 5, (2, 12)), torch.randn(12, 3)
+    out = last(x, edge_index, e)
+    assert isinstance(out, torch.Tensor)
+    torch.testing.assert_close(out, conv(x, edge_index, e)[0])
+    if gate == "before":  # nobody asked the norm
+        assert not last.norm_e.module.running_mean.any()
+
+
+@pytest.mark.parametrize("gate", ["before", "after"])
+def test_edges_that_are_all_alike(gate: str) -> None:
+    torch.manual_seed(0)
+    conv = GatedGCNConv(3, gate=gate)
+    x, edge_index = torch.randn(5, 3), torch.randint(0, 5, (2, 12))
+    row = torch.randn(1, 3, requires_grad=True)
+    results = []
+    for e in (row, row.expand(12, 3)):
+        q, edges = conv(x, edge_index, e)
+        (grad,) = torch.autograd.grad(q.sin().sum() + edges.cos().sum(), row)
+        results.append((q, edges, grad))
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
 
 
 def test_repr_and_bad_input() -> None:

@@ -1,6 +1,7 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,6 +18,15 @@ def test_a_signal_is_remembered(number: signal.Signals) -> None:
     assert signal.getsignal(number) is before
 
 
+@pytest.fixture
+def usual_handler() -> Iterator[None]:
+    """A process in the background of a shell ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("usual_handler")
 def test_the_second_signal_is_the_usual_one() -> None:
     with StopSignals() as signals, pytest.raises(KeyboardInterrupt):  # noqa: PT012
         os.kill(os.getpid(), signal.SIGINT)
