@@ -6,6 +6,7 @@ the same equations run in torch. Nobody needs a compiler: numba brings its own.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,20 @@ __all__ = [
 
 MOST_THREADS: int = config.NUMBA_NUM_THREADS
 
-# No "reassoc": it would undo the two-step reduction in _exp. The GIL is free while a loop runs.
-_COMPILED: dict[str, Any] = {
-    "parallel": True,
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-    "fastmath": {"contract", "nsz"},
-}
+
+def _compiled(function: Callable[..., None]) -> Any:
+    """Compiles a loop at its first call, and keeps it on disk where there is a place for it."""
+    # No "reassoc": it would undo the two-step reduction in _exp. The GIL is free while a loop runs.
+    options: dict[str, Any] = {
+        "parallel": True,
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": {"contract", "nsz"},
+    }
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        return njit(**options)(function)
 
 
 @intrinsic
@@ -86,7 +93,7 @@ def _(x):  # type: ignore[no-untyped-def]
 # (``kernels.padded_width``); only what an edge has, which is large, has its own width.
 
 
-@njit(**_COMPILED)
+@_compiled
 def gate_rows(  # type: ignore[no-untyped-def]
     hat,
     of_target,
@@ -153,7 +160,7 @@ def gate_rows(  # type: ignore[no-untyped-def]
                 held = 0
 
 
-@njit(**_COMPILED)
+@_compiled
 def add_normed(hat, scale, shift, e, out):  # type: ignore[no-untyped-def]
     """``out = e + relu(hat * scale + shift)``; ``e`` may be one row for all, ``out`` may be
     ``hat``."""
@@ -166,7 +173,7 @@ def add_normed(hat, scale, shift, e, out):  # type: ignore[no-untyped-def]
             out[edge, c] = e[edge * stride, c] + value
 
 
-@njit(**_COMPILED)
+@_compiled
 def moments(q, bounds, first, second):  # type: ignore[no-untyped-def]
     """For each part of the rows, sums of ``q - q[0]`` and of its square."""
     channels = q.shape[1]
@@ -186,7 +193,7 @@ def moments(q, bounds, first, second):  # type: ignore[no-untyped-def]
                 second[part, c] += moment_2[c]
 
 
-@njit(**_COMPILED)
+@_compiled
 def norm_backward(grad, q, scale, shift, back_0, back_1, out):  # type: ignore[no-untyped-def]
     """The gradient of ``q`` behind norm and ReLU; see ``norm_residual.NormGradient``."""
     for row in prange(q.shape[0]):
@@ -198,7 +205,7 @@ def norm_backward(grad, q, scale, shift, back_0, back_1, out):  # type: ignore[n
             out[row, c] = passed + back_0[c] + back_1[c] * value
 
 
-@njit(**_COMPILED)
+@_compiled
 def norm_moments(grad, hat, scale, shift, mean, bounds, first, second):  # type: ignore[no-untyped-def]
     """For each part of the edges, sums of the gradient that passes the ReLU, and of its product
     with ``hat - mean``."""
@@ -222,7 +229,7 @@ def norm_moments(grad, hat, scale, shift, mean, bounds, first, second):  # type:
                 second[part, c] += moment_2[c]
 
 
-@njit(**_COMPILED)
+@_compiled
 def gate_backward(  # type: ignore[no-untyped-def]
     start, bands, hat, of_source, average, through, target, source,
     grad, scale, shift, back_0, back_1, d_hat, grad_target, grad_source,
@@ -274,7 +281,7 @@ def gate_backward(  # type: ignore[no-untyped-def]
                 grad_source[u, half + c] += of_v[c]
 
 
-@njit(**_COMPILED)
+@_compiled
 def add_ends(p, q, target, source, out):  # type: ignore[no-untyped-def]
     """``out = relu(p[source] + q[target])``."""
     for edge in prange(source.shape[0]):
@@ -286,7 +293,7 @@ def add_ends(p, q, target, source, out):  # type: ignore[no-untyped-def]
             out[edge, c] = value
 
 
-@njit(**_COMPILED)
+@_compiled
 def add_ends_backward(bands, grad, out, target, source, grad_p, grad_q):  # type: ignore[no-untyped-def]
     """Adds the gradients that pass the ReLU to both ends, a thread in each band of channels."""
     channels = grad.shape[1]
@@ -318,7 +325,7 @@ def _mixed(h):  # type: ignore[no-untyped-def]
     return np.uint32(h ^ (h >> np.uint32(16)))
 
 
-@njit(**_COMPILED)
+@_compiled
 def dropout(x, p, seed, out):  # type: ignore[no-untyped-def]
     """Keeps an entry, scaled, where the hash of its row, column and the seed is large enough."""
     scale = x.dtype.type(1.0 / (1.0 - p))

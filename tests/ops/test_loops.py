@@ -1,5 +1,8 @@
 """The loops' own arithmetic; the operators that run them are tested against their equations."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -34,3 +37,17 @@ def test_sigmoid_beyond_the_range_of_exp(dtype: type) -> None:
 def test_a_loop_that_numba_has_not_seen_says_so_outside() -> None:
     with pytest.raises(NotImplementedError):
         loops._sigmoid(0.0)
+
+
+def test_no_place_for_a_cache() -> None:
+    """As in a container whose files are read-only."""
+    code = """
+from numba.core import caching
+getattr(caching, 'CacheImpl', getattr(caching, '_CacheImpl', None))._locator_classes = []
+import torch
+from fognn.ops import add_ends, adjacency
+adj = adjacency(torch.tensor([[0], [0]]), 1)
+print(add_ends(adj, torch.ones(1, 2), torch.ones(1, 2)).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[[2.0, 2.0]]"
