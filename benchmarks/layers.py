@@ -9,9 +9,10 @@ Prints ratios from one run: medians of interleaved repeats, forwards and backwar
 import argparse
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 import torch_geometric.nn as pyg
 from measure import Action, medians, parser, peak_memory, report, save
 from on_pyg import LiteralFOG, PlainEdgeHead, PlainGatedGCN, PyGNet
@@ -55,6 +56,44 @@ def molecule_batch(graphs: int = 128, atoms: int = 23) -> tuple[Tensor, Tensor]:
         bonds = torch.cat([bonds, rings], dim=1)
         parts.append(torch.cat([bonds, bonds.flip(0)], dim=1) + graph * atoms)
     return torch.cat(parts, dim=1), torch.arange(graphs).repeat_interleave(atoms)
+
+
+class Problem(NamedTuple):
+    """What a network's step takes: its arguments, the edges among them sorted or as a plain tensor
+    in the same order, and the loss of its answer."""
+
+    x: Tensor
+    edges: EdgeIndex
+    rest: tuple[Any, ...]
+    loss: Callable[[Tensor], Tensor]
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return (self.x, self.edges, *self.rest)
+
+    @property
+    def plain_arguments(self) -> tuple[Any, ...]:
+        return (self.x, self.edges.as_tensor(), *self.rest)
+
+
+def pattern_problem(edges: EdgeIndex) -> Problem:
+    """Random tokens and classes for PATTERN's networks."""
+    x = torch.randint(0, 3, (edges.num_rows,))
+    y = torch.randint(0, 2, (edges.num_rows,))
+    return Problem(x, edges, (), lambda answer: F.cross_entropy(answer, y))
+
+
+def molecule_problem() -> Problem:
+    """Random atoms, bonds and targets for ZINC's networks."""
+    plain, batch = molecule_batch()
+    num_nodes, graphs = batch.size(0), int(batch[-1]) + 1
+    x = torch.randint(0, 28, (num_nodes,))
+    bond = torch.randint(0, 4, (plain.size(1),))
+    y = torch.randn(graphs, 1)
+    rest = (bond, batch, graphs)
+    return Problem(
+        x, sorted_edges(plain, num_nodes), rest, lambda answer: (answer - y).abs().mean()
+    )
 
 
 def tour_batch(graphs: int = 16, cities: int = 275, neighbours: int = 25) -> tuple[Tensor, int]:
@@ -101,7 +140,9 @@ def training(net: Module, loss: Callable[[Tensor], Tensor], *args: Any) -> Actio
 
 
 @torch.no_grad()
-def agree(name: str, ours: Module, theirs: Module, *args: Any) -> None:
+def agree(
+    name: str, ours: Module, theirs: Module, our_args: tuple[Any, ...], their_args: tuple[Any, ...]
+) -> None:
     """Refuses to compare the speed of two things that do not give the same: to 1e-5 of the largest
     value in double precision (in single precision each is off by more, by its own rounding)."""
 
@@ -112,7 +153,7 @@ def agree(name: str, ours: Module, theirs: Module, *args: Any) -> None:
         return value.double() if floating else value
 
     results = []
-    for module, arguments in ((ours, args[0]), (theirs, args[1])):
+    for module, arguments in ((ours, our_args), (theirs, their_args)):
         out = copy.deepcopy(module).double()(*map(double, arguments))
         results.append((out,) if isinstance(out, Tensor) else out)
     for got, wanted in zip(*results, strict=True):
@@ -208,18 +249,17 @@ def beside_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str
 
 
 def network_table(edges: EdgeIndex, repeats: int) -> list[dict[str, Any]]:
-    x = torch.randint(0, 3, (edges.num_rows,))
-    y = torch.randint(0, 2, (edges.num_rows,))
+    problem = pattern_problem(edges)
     networks = {row.model: build(row) for row in rows(dataset="PATTERN")}
-
-    def loss(answer: Tensor) -> Tensor:
-        return torch.nn.functional.cross_entropy(answer, y)
 
     hosts = ["GCN", "GIN", "GAT", "GraphSAGE", "GatedGCN"]
     pairs = [("FOG", "GCN", 1.0), *((f"{host}+FOG", host, 1.1) for host in hosts)]
     table = []
     for ours, theirs, goal in pairs:
-        actions = {name: training(networks[name], loss, x, edges) for name in (ours, theirs)}
+        actions = {
+            name: training(networks[name], problem.loss, *problem.arguments)
+            for name in (ours, theirs)
+        }
         few = max(repeats // 3, 3) if theirs == "GatedGCN" else repeats
         seconds = medians(actions, few)
         table.append(
@@ -233,9 +273,11 @@ def network_table(edges: EdgeIndex, repeats: int) -> list[dict[str, Any]]:
     return table
 
 
-def _faster(what: str, seconds: dict[str, float], goal: float) -> dict[str, Any]:
+def _faster(
+    what: str, seconds: dict[str, float], goal: float, than: str = "plain"
+) -> dict[str, Any]:
     return {
-        "what": f"{what}, times faster than plain",
+        "what": f"{what}, times faster than {than}",
         "ratio": seconds["plain"] / seconds["ours"],
         "goal": f">= {goal:g}",
         "ms": seconds["ours"] * 1e3,
@@ -287,16 +329,12 @@ def gated_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str,
     plain_net = copy.deepcopy(net)
     for block in plain_net.blocks:
         block.conv.__class__ = PlainGatedGCN
-    tokens = torch.randint(0, 3, (edges.num_rows,))
-    y = torch.randint(0, 2, (edges.num_rows,))
-    agree("the network of GatedGCN", net, plain_net, (tokens, edges), (tokens, edges))
-
-    def loss(answer: Tensor) -> Tensor:
-        return torch.nn.functional.cross_entropy(answer, y)
-
+    problem = pattern_problem(edges)
+    given = problem.arguments
+    agree("the network of GatedGCN", net, plain_net, given, given)
     actions = {
-        "ours": training(net, loss, tokens, edges),
-        "plain": training(plain_net, loss, tokens, edges),
+        "ours": training(net, problem.loss, *given),
+        "plain": training(plain_net, problem.loss, *given),
     }
     name = "the paper's network of 4 layers"
     table.append(_faster(name, medians(actions, few), 3))
@@ -336,33 +374,22 @@ def head_table(repeats: int) -> list[dict[str, Any]]:
 def molecule_table(repeats: int) -> list[dict[str, Any]]:
     """A step on a batch of small graphs, where calls count and not edges."""
     row = next(row for row in rows(dataset="ZINC", model="GatedGCN-E+FOG") if row.table == 3)
-    plain, batch = molecule_batch()
-    num_nodes, graphs = batch.size(0), int(batch[-1]) + 1
-    edges = sorted_edges(plain, num_nodes)
-    ordered = edges.as_tensor()
-    x = torch.randint(0, 28, (num_nodes,))
-    bond = torch.randint(0, 4, (ordered.size(1),))
-    y = torch.randn(graphs, 1)
+    problem = molecule_problem()
     net = build(row)
     theirs = PyGNet(copy.deepcopy(net))
-    arguments = (bond, batch, graphs)
-    agree("the network on ZINC", net, theirs, (x, edges, *arguments), (x, ordered, *arguments))
-
-    def loss(answer: Tensor) -> Tensor:
-        return (answer - y).abs().mean()
-
+    given, plain = problem.arguments, problem.plain_arguments
+    agree("the network on ZINC", net, theirs, given, plain)
     actions = {
-        "ours": training(net, loss, x, edges, *arguments),
-        "plain": training(theirs, loss, x, ordered, *arguments),
+        "ours": training(net, problem.loss, *given),
+        "plain": training(theirs, problem.loss, *plain),
     }
     many, threads = 3 * repeats, torch.get_num_threads()
+    size = f"{problem.x.size(0):,} nodes, {problem.edges.size(1):,} edges"
     table = []
     for count in sorted({1, threads}):
         torch.set_num_threads(count)
-        what = f"GatedGCN-E+FOG on ZINC ({num_nodes:,} nodes, {ordered.size(1):,} edges)"
-        row_of_table = _faster(f"{what}, threads: {count}", medians(actions, many), 2)
-        row_of_table["what"] = row_of_table["what"].replace("plain", "on PyG's MessagePassing")
-        table.append(row_of_table)
+        what = f"GatedGCN-E+FOG on ZINC ({size}), threads: {count}"
+        table.append(_faster(what, medians(actions, many), 2, "on PyG's MessagePassing"))
     torch.set_num_threads(threads)
     return table
 

@@ -18,7 +18,7 @@ import time
 from typing import Any
 
 import torch
-from layers import molecule_batch, pattern_batch, sorted_edges
+from layers import molecule_problem, pattern_batch, pattern_problem, sorted_edges, training
 from measure import parser, report, save
 
 from fognn.paper import build, rows
@@ -61,26 +61,18 @@ def one_process(dataset: str, model: str, steps: int) -> float:
     net: Any = build(row)
     if dataset == "PATTERN":
         plain = pattern_batch()
-        num_nodes = int(plain.max()) + 1
-        arguments: tuple[Any, ...] = ()
-        x, y = torch.randint(0, 3, (num_nodes,)), torch.randint(0, 2, (num_nodes,))
-        loss: Any = lambda answer: torch.nn.functional.cross_entropy(answer, y)  # noqa: E731
+        problem = pattern_problem(sorted_edges(plain, int(plain.max()) + 1))
     else:
-        plain, batch = molecule_batch()
-        num_nodes, graphs = batch.size(0), int(batch[-1]) + 1
-        arguments = (torch.randint(0, 4, (plain.size(1),)), batch, graphs)
-        x, y = torch.randint(0, 28, (num_nodes,)), torch.randn(graphs, 1)
-        loss = lambda answer: (answer - y).abs().mean()  # noqa: E731
-    edges: Any = plain
-    if not os.environ.get("FOGNN_BENCHMARK_PLAIN"):
-        edges = sorted_edges(plain, num_nodes)
+        problem = molecule_problem()
+    unsorted = os.environ.get("FOGNN_BENCHMARK_PLAIN")
+    arguments = problem.plain_arguments if unsorted else problem.arguments
     if os.environ.get("FOGNN_BENCHMARK_COMPILE"):
         net = torch.compile(net)
+    action = training(net, problem.loss, *arguments)
     seconds = []
     for i in range(steps + 3):
         start = time.perf_counter()
-        net.zero_grad()
-        loss(net(x, edges, *arguments)).backward()
+        action()
         if i >= 3:
             seconds.append(time.perf_counter() - start)
     return statistics.median(seconds)

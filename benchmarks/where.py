@@ -11,10 +11,9 @@ import copy
 from typing import Any
 
 import torch
-from layers import molecule_batch, sorted_edges, training
+from layers import molecule_problem, training
 from measure import Action, parser, report, save
 from on_pyg import PyGNet
-from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from fognn.paper import build, rows
@@ -72,21 +71,12 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     row = next(row for row in rows(dataset="ZINC", model="GatedGCN-E+FOG") if row.table == 3)
-    plain, batch = molecule_batch()
-    num_nodes, graphs = batch.size(0), int(batch[-1]) + 1
-    edges = sorted_edges(plain, num_nodes)
-    x = torch.randint(0, 28, (num_nodes,))
-    bond = torch.randint(0, 4, (plain.size(1),))
-    y = torch.randn(graphs, 1)
-
-    def loss(answer: Tensor) -> Tensor:
-        return (answer - y).abs().mean()
-
+    problem = molecule_problem()
     net = build(row)
     pyg = PyGNet(copy.deepcopy(net))
     steps = 3 * args.repeats
-    ours = by_kind(training(net, loss, x, edges, bond, batch, graphs), steps)
-    theirs = by_kind(training(pyg, loss, x, edges.as_tensor(), bond, batch, graphs), steps)
+    ours = by_kind(training(net, problem.loss, *problem.arguments), steps)
+    theirs = by_kind(training(pyg, problem.loss, *problem.plain_arguments), steps)
     table: list[dict[str, Any]] = []
     for kind in (*KINDS, "views, autograd and the rest"):
         mine, other = ours.get(kind, (0.0, 0.0)), theirs.get(kind, (0.0, 0.0))

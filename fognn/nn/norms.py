@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import BatchNorm1d
 from torch_geometric.nn import BatchNorm
 
@@ -10,9 +11,11 @@ from fognn.ops import Norm
 
 
 def is_torchs(norm: BatchNorm) -> bool:
-    """Whether the norm is torch's own, and not one that is synchronised between machines, or a
-    user's, which only it can compute."""
-    return type(norm) is BatchNorm and type(norm.module) is BatchNorm1d
+    """Whether the norm is torch's own with all its parts, and not one that is synchronised between
+    machines, or a user's, which only it can compute."""
+    if type(norm) is not BatchNorm or type(norm.module) is not BatchNorm1d:
+        return False
+    return norm.module.affine and norm.module.track_running_stats and norm.allow_single_element
 
 
 def norm_now(norm: BatchNorm, count: int) -> Norm:
@@ -25,15 +28,18 @@ def norm_now(norm: BatchNorm, count: int) -> Norm:
     return Norm(module.weight, module.bias, *statistics, module.eps)
 
 
-@torch.no_grad()
 def track(norm: BatchNorm, mean: Any, var: Any, count: int) -> None:
     """Moves the running statistics, as the norm's own forward does after :func:`norm_now`."""
-    module = norm.module
-    if not module.training or count <= 1:
-        return
+    if norm.module.training and count > 1:
+        move_statistics(norm.module, mean, var * (count / (count - 1)))
+
+
+@torch.no_grad()
+def move_statistics(module: Any, mean: Tensor, var: Tensor) -> None:
+    """Moves the running statistics of a BatchNorm towards a mean and an unbiased variance."""
     module.num_batches_tracked.add_(1)
     momentum = module.momentum
     if momentum is None:  # a cumulative average
         momentum = 1.0 / float(module.num_batches_tracked)
-    module.running_mean.lerp_(mean, momentum)
-    module.running_var.lerp_(var * (count / (count - 1)), momentum)
+    for running, new in ((module.running_mean, mean), (module.running_var, var)):
+        running.lerp_(new.to(running.dtype), momentum)

@@ -122,10 +122,8 @@ def gate_rows(  # type: ignore[no-untyped-def]
         raw = np.zeros(width, hat.dtype)
         above = np.empty(width, hat.dtype)
         gates = np.empty(width, hat.dtype)
-        moment_1 = np.empty(width, hat.dtype)
-        moment_2 = np.empty(width, hat.dtype)
-        moment_1[:] = 0
-        moment_2[:] = 0
+        moment_1 = np.zeros(width, hat.dtype)
+        moment_2 = np.zeros(width, hat.dtype)
         held = 0
         for row in range(bounds[part], bounds[part + 1]):
             above[:] = 0

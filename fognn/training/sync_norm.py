@@ -12,6 +12,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn import BatchNorm1d, BatchNorm2d, Module
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from fognn.nn.norms import move_statistics
+
 
 def synchronise(model: Module) -> Module:
     r"""Lets every BatchNorm of a model normalise by the statistics of all ranks together.
@@ -99,23 +101,9 @@ class _Synchronised(_BatchNorm):
                 f"{type(self).__name__}: input must have more than 1 value a channel in training, "
                 f"got 1 on all {dist.get_world_size()} ranks together"
             )
-        self._track(mean, squares / (count - 1))
+        if self.track_running_stats:
+            move_statistics(self, mean, squares / (count - 1))
         return _Normalise.apply(x, self.weight, self.bias, mean, squares / count, count, self.eps)
-
-    @torch.no_grad()
-    def _track(self, mean: Tensor, var: Tensor) -> None:
-        if not self.track_running_stats:
-            return
-        # torch.nn registers the three together.
-        assert self.running_mean is not None
-        assert self.running_var is not None
-        assert self.num_batches_tracked is not None
-        self.num_batches_tracked.add_(1)
-        momentum = self.momentum
-        if momentum is None:
-            momentum = 1.0 / float(self.num_batches_tracked)
-        for running, new in ((self.running_mean, mean), (self.running_var, var)):
-            running.mul_(1 - momentum).add_(new.to(running.dtype), alpha=momentum)
 
 
 class SyncBatchNorm1d(_Synchronised, BatchNorm1d):

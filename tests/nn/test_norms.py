@@ -26,5 +26,10 @@ def test_does_what_the_norm_itself_does(momentum, rows: int, training: bool) -> 
 
 
 def test_a_norm_that_only_itself_can_compute() -> None:
-    assert is_torchs(BatchNorm(3))
-    assert not is_torchs(synchronise(BatchNorm(3)))
+    assert is_torchs(BatchNorm(3, allow_single_element=True))
+    assert not is_torchs(synchronise(BatchNorm(3, allow_single_element=True)))
+    assert not is_torchs(BatchNorm(3))  # it refuses a single row
+    assert not is_torchs(BatchNorm(3, affine=False, allow_single_element=True))
+    norm = BatchNorm(3, allow_single_element=True)
+    norm.module = torch.nn.BatchNorm1d(3, track_running_stats=False)
+    assert not is_torchs(norm)
