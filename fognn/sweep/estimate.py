@@ -11,7 +11,7 @@ from typing import Literal
 from fognn.paper.ledger import Entry
 from fognn.paper.tables import Planned
 from fognn.sweep.pace import Pace, folds_of, paces
-from fognn.sweep.processes import cores
+from fognn.sweep.processes import share_of
 from fognn.sweep.reproduce import ledger_of
 from fognn.sweep.split import fastest_split
 from fognn.training import Config, TrainingConfig
@@ -123,14 +123,14 @@ def estimate(
     for run in planned:
         check_folder(run.folder(runs), run.config)
     left = [run for run in planned if not (run.folder(runs) / "result.json").exists()]
-    threads = cores()
+    threads = share_of(1)
     if not left:
         workers = 1
     elif workers == "auto":
         best = fastest_split(left[0].config, len(left), measured)[0]
         workers, threads = best.workers, best.threads
     else:
-        threads = max(1, cores() // workers)
+        threads = share_of(workers)
     alike = {_alike(run.config): run.config for run in left}
     found: dict[str, Pace | str] = {}
     for start in range(0, len(alike), workers):

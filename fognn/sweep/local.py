@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fognn.ops import checks
 from fognn.sweep.pool import Job, Outcome
-from fognn.sweep.processes import Process, cores, end, last_line, spawn, with_threads
+from fognn.sweep.processes import Process, end, last_line, share_of, spawn, with_threads
 
 __all__ = ["LocalPool"]
 
@@ -24,12 +24,12 @@ class LocalPool:
 
     Args:
         workers: How many runs at a time.
-        threads: Threads of each. (default: the cores, shared evenly)
+        threads: Threads of each. (default: :func:`~fognn.sweep.processes.share_of` the cores)
     """
 
     def __init__(self, workers: int, threads: int | None = None) -> None:
         checks.positive_int("reproduce", "workers", workers)
-        self.threads = threads or max(1, cores() // workers)
+        self.threads = threads or share_of(workers)
         self.slots: list[_Running | None] = [None] * workers
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 from fognn.training import Config
 
-__all__ = ["Process", "cores", "end", "last_line", "send", "spawn", "with_threads"]
+__all__ = ["Process", "cores", "end", "last_line", "send", "share_of", "spawn", "with_threads"]
 
 Process = subprocess.Popen[bytes]
 
@@ -21,6 +21,17 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def share_of(workers: int) -> int:
+    r"""The threads of each of so many runs at a time: the cores, shared evenly.
+
+    A smaller ``OMP_NUM_THREADS`` is respected, as torch does: where something else runs beside,
+    more threads than cores wait for each other, and a step takes ten times as long and more.
+    """
+    threads = max(1, cores() // workers)
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # "2,1": a number a level
+    return min(threads, int(asked)) if asked.isdecimal() and int(asked) else threads
 
 
 def with_threads(config: Config, threads: int) -> Config:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fognn.sweep.pace import Pace, paces
-from fognn.sweep.processes import cores
+from fognn.sweep.processes import cores, share_of
 from fognn.training import Config, TrainingError
 
 __all__ = ["Split", "fastest_split"]
@@ -45,7 +45,7 @@ def fastest_split(
     most = min(cores(), runs)
     tried, reason = [], ""
     for workers in sorted({most} | {2**n for n in range(most.bit_length()) if 2**n <= most}):
-        threads = max(1, cores() // workers)
+        threads = share_of(workers)
         found = measured([config] * workers, threads)
         reasons = [pace for pace in found if isinstance(pace, str)]
         if reasons:  # as many do not fit into the memory, or the run cannot run at all

@@ -10,7 +10,7 @@ from tiny_runs import metrics
 
 from fognn.sweep.local import LocalPool
 from fognn.sweep.pool import Job, Outcome
-from fognn.sweep.processes import cores
+from fognn.sweep.processes import cores, share_of
 from fognn.training import Result, fit
 
 
@@ -37,7 +37,7 @@ def test_workers_must_be_a_number() -> None:
 
 
 def test_the_cores_are_shared() -> None:
-    assert LocalPool(1).threads == cores()
+    assert LocalPool(1).threads == share_of(1)
     assert LocalPool(10 * cores()).threads == 1
     assert LocalPool(2, threads=3).threads == 3
 

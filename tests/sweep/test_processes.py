@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fognn.sweep.processes import cores, end, last_line, send, with_threads
+from fognn.sweep.processes import cores, end, last_line, send, share_of, with_threads
 from fognn.training import Config
 
 
@@ -19,6 +19,32 @@ def test_cores_are_those_that_the_process_may_use() -> None:
         assert cores() == 1
     finally:
         os.sched_setaffinity(0, mine)
+
+
+@pytest.mark.parametrize(
+    ("asked", "workers", "threads"),
+    [
+        (None, 1, 8),
+        (None, 3, 2),
+        (None, 20, 1),
+        ("1", 1, 1),
+        ("3", 2, 3),
+        ("3", 4, 2),
+        ("2,1", 1, 2),
+        ("0", 1, 8),
+        ("many", 1, 8),
+        ("", 1, 8),
+    ],
+)
+def test_the_cores_are_shared_and_the_environment_is_respected(
+    asked: str | None, workers: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    if asked is None:
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    else:
+        monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert share_of(workers) == threads
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,16 @@
+import os
 from collections.abc import Callable
 
 import pytest
 
-from fognn.sweep import split
 from fognn.sweep.pace import Pace
 from fognn.sweep.split import Split, fastest_split
 from fognn.training import Config, TrainingError
+
+
+def machine_of(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +30,7 @@ def test_what_is_tried(
     runs: int,
     tried: list[tuple[int, int]],
 ) -> None:
-    monkeypatch.setattr(split, "cores", lambda: cores)
+    machine_of(cores, monkeypatch)
     calls: list[tuple[int, int]] = []
 
     def measured(configs: list[Config], threads: int) -> list[Pace | str]:
@@ -43,7 +48,7 @@ def test_the_fastest_is_first(
     speedup: float,
     best: tuple[int, int],
 ) -> None:
-    monkeypatch.setattr(split, "cores", lambda: 2)
+    machine_of(2, monkeypatch)
 
     def measured(configs: list[Config], threads: int) -> list[Pace | str]:
         # Two runs at a time get in each other's way a little.
@@ -59,7 +64,7 @@ def test_the_fastest_is_first(
 def test_as_many_as_fit_into_the_memory(
     monkeypatch: pytest.MonkeyPatch, tiny_config: Callable[..., Config]
 ) -> None:
-    monkeypatch.setattr(split, "cores", lambda: 8)
+    machine_of(8, monkeypatch)
 
     def measured(configs: list[Config], threads: int) -> list[Pace | str]:
         if len(configs) > 2:
