@@ -1,13 +1,14 @@
 r"""What must be said below a table of results, so that nobody reads more into it than is there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from fognn.paper.comparison import Line
 from fognn.paper.row_config import config_of
 from fognn.report.metric import METRICS, Metric
 from fognn.report.words import joined, many
 
-__all__ = ["direction", "metric_of", "notes_of", "numbers_of"]
+__all__ = ["commits_of", "direction", "metric_of", "notes_of", "numbers_of"]
 
 _EPOCHS = {"last": "the last epoch", "best": "the epoch with the best validation metric"}
 _AVERAGES = {
@@ -135,19 +136,19 @@ def _marks(lines: Sequence[Line]) -> list[str]:
 def _origin(lines: Sequence[Line]) -> list[str]:
     r"""Which code and which machines."""
     results = [entry.result for line in lines for entry in line.entries]
-    commits = dict.fromkeys(_commit(result.get("commit")) for result in results)
     machines = dict.fromkeys(
         f"{str(result.get('device')).upper()} {(result.get('machine') or {}).get('cpu')}, "
         f"{many(result.get('threads') or 1, 'thread')} a run"
         for result in results
     )
-    return [f"Commit {joined(list(commits))}; {'; '.join(machines)}."]
+    return [f"Commit {joined(commits_of(results))}; {'; '.join(machines)}."]
 
 
-def _commit(text: str | None) -> str:
-    r"""``"0123abcd"``, ``"0123abcd with changes"``."""
-    if text is None:
-        return "not known"
-    return ", ".join(
-        " ".join([name[:8], *rest]) for name, *rest in (part.split() for part in text.split(", "))
-    )
+def commits_of(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    r"""The commits that made these results, each once: ``"0123abcd"``, ``"0123abcd with changes"``.
+
+    A run that went on under other code names several.
+    """
+    texts = [result.get("commit") or "not known" for result in results]
+    parts = [part.partition(" ") for text in texts for part in text.split(", ")]
+    return list(dict.fromkeys(name[:8] + space + rest for name, space, rest in parts))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fognn.paper.tables import TABLES
+from fognn.report.result_notes import commits_of
 from fognn.report.run_groups import NONE
 from fognn.report.site_claims import claims
 from fognn.report.site_measurements import Measurements
@@ -113,11 +114,9 @@ def _made(measurements: Measurements) -> str:
         return ""
     days = sorted({entry.finished[:10] for entry in entries})
     span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    known = {str(entry.result["commit"])[:7] for entry in entries if entry.result.get("commit")}
-    made = f", from commit {joined(sorted(known))}" if known else ""
     hours = sum(entry.result["seconds"] for entry in entries) / 3600
     devices = joined(sorted({str(entry.result["device"]).upper() for entry in entries}))
     return (
         f"It rests on {many(len(entries), 'finished run')} ({span}; {hours:,.1f} hours of training "
-        f"on {devices}{made})."
+        f"on {devices}, from commit {joined(commits_of(entry.result for entry in entries))})."
     )

@@ -7,7 +7,7 @@ from ledger_entries import entry, fold_entry
 from fognn.paper.comparison import Line, compare
 from fognn.paper.ledger import Entry
 from fognn.paper.tables import plan
-from fognn.report.result_notes import direction, metric_of, notes_of, numbers_of
+from fognn.report.result_notes import commits_of, direction, metric_of, notes_of, numbers_of
 
 
 def runs(table: str, model: str, count: int, **options: Any) -> list[Entry]:
@@ -114,10 +114,16 @@ def test_where_it_comes_from() -> None:
     assert text.endswith("Commit 01234567; CPU Abacus 3000, 1 thread a run.")
     changed = second.result | {"commit": "fedcba9876 with changes, 0011223344", "threads": 2}
     text = notes([first, dataclasses.replace(second, result=changed)])
-    assert "Commit 01234567 and fedcba98 with changes, 00112233; " in text
+    assert "Commit 01234567, fedcba98 with changes and 00112233; " in text
     assert text.endswith("CPU Abacus 3000, 1 thread a run; CPU Abacus 3000, 2 threads a run.")
     unknown = second.result | {"commit": None}
     assert "and not known" in notes([first, dataclasses.replace(second, result=unknown)])
+
+
+def test_each_commit_is_named_once() -> None:
+    made = ["0123456789", "0123456789, fedcba9876 with changes", "fedcba9876", None]
+    found = commits_of({"commit": commit} for commit in made)
+    assert found == ["01234567", "fedcba98 with changes", "fedcba98", "not known"]
 
 
 def test_numbers() -> None:
