@@ -22,7 +22,7 @@ from fognn.training.data import Loader, fingerprint, open_split, splits_of, task
 from fognn.training.environment import commit
 from fognn.training.errors import Stopped, TrainingError
 from fognn.training.evaluation import answer, evaluate_model
-from fognn.training.fabric import make_fabric, rank, threads_of, world
+from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
 from fognn.training.loggers import make_logger
 from fognn.training.problem import Meter, loss_of
 from fognn.training.progress import Progress
@@ -58,6 +58,7 @@ class Parts:
         )
 
 
+@without_denormals()
 def fit_one(
     config: Config,
     folder: Path,

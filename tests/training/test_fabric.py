@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from fognn.training import fabric as room
-from fognn.training.fabric import make_fabric, rank, threads_of, world
+from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
 
 
 def launched(monkeypatch: pytest.MonkeyPatch, **variables: int) -> None:
@@ -109,3 +109,18 @@ def test_threads(before: int, threads: int | None, ranks: int, expected: int) ->
         assert torch.get_num_threads() == before
     finally:
         torch.set_num_threads(here)
+
+
+def test_numbers_that_are_slow_to_compute_with_become_0() -> None:
+    small = torch.full((3,), 1e-30)
+    assert (small * 1e-10 > 0).all()
+    with without_denormals():
+        assert (small * 1e-10 == 0).all()
+        with without_denormals():
+            assert (small * 1e-10 == 0).all()
+        assert (small * 1e-10 == 0).all(), "the inner one leaves it as it was"
+        assert (small * 1e-5 > 0).all()
+    assert (small * 1e-10 > 0).all()
+    with pytest.raises(KeyError), without_denormals():
+        raise KeyError
+    assert (small * 1e-10 > 0).all()
