@@ -133,7 +133,8 @@ def entry_of(planned: Planned, folder: Path) -> Entry:
         seed=config.seed,
         # Where the data lie is of interest to nobody else.
         config=config.with_values({"data.folder": None}).to_dict(),
-        result=json.loads(file.read_text(encoding="utf-8")),
+        # JSON has no NaN, such as the loss of a fold at an epoch that the other folds chose.
+        result=json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None),
         curve=_curve(history, config.training.metric),
         finished=ended.isoformat(timespec="seconds"),
     )

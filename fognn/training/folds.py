@@ -1,6 +1,7 @@
 r"""A run over all folds of a dataset: each fold a run of its own, and their mean."""
 
 import dataclasses
+import math
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -104,12 +105,16 @@ def _mean_result(
         ranks=first.ranks,
         threads=first.threads,
         commit=", ".join(dict.fromkeys(r.commit for r in results if r.commit)) or None,
-        spread=_each(tests or vals, statistics.stdev),
+        spread=_each(tests or vals, _spread),
         folds=[
             {"fold": fold, "val": val, "test": result.test, "epochs": result.epochs}
             for fold, (val, result) in enumerate(zip(vals, results, strict=True), 1)
         ],
     )
+
+
+def _spread(values: list[float]) -> float:
+    return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
 
 
 def _each(scores: list[Scores], function: Callable[[list[float]], float]) -> Scores:

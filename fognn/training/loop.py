@@ -211,11 +211,11 @@ def _train(
             start = time.perf_counter()
             val_scores = evaluate_model(model, val, training, classes, fabric)
             if not math.isfinite(val_scores["loss"]):
-                raise _diverged(
-                    f"validation loss after epoch {epoch + 1}, batch {len(train)}",
-                    val_scores["loss"],
-                    rate,
-                )
+                what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
+                if epoch + 1 == training.epochs or not _may_pass(net, state):
+                    raise _diverged(what, val_scores["loss"], rate)
+                if run is not None:
+                    run.log(f"the {what}, is {val_scores['loss']}; the training goes on")
             row = {"epoch": epoch + 1, "lr": rate}
             for split, scores in (("train", train_scores), ("val", val_scores)):
                 row[f"{split}_loss"] = scores["loss"]
@@ -281,6 +281,16 @@ def _schedule(training: TrainingConfig, adam: Adam) -> ReduceLROnPlateau | StepL
     if training.schedule == "step":
         return StepLR(adam, training.step, training.factor)
     return None
+
+
+def _may_pass(net: Module, state: State) -> bool:
+    r"""Whether a validation loss that is no number may be one again.
+
+    As long as the rate is high, the running statistics of the norms lag behind the weights. Where
+    all nodes are alike they are tiny, and what is divided by them overflows, in evaluation only.
+    """
+    before = any(math.isfinite(row["val_loss"]) for row in state.history)
+    return before and all(value.isfinite().all() for value in net.state_dict().values())
 
 
 def _diverged(what: str, value: float, rate: float) -> TrainingError:

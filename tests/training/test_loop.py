@@ -167,6 +167,47 @@ def test_nan_stops_with_what_to_try(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "epoch 2, batch 2" in (tmp_path / "run" / "log.txt").read_text()
 
 
+def failing(epochs: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validation gives NaN in these epochs."""
+    original = loop.evaluate_model
+    calls = iter(range(1, 1000))
+
+    def evaluate_model(*args: Any) -> dict[str, float]:
+        scores = original(*args)
+        return scores | {"loss": float("nan")} if next(calls) in epochs else scores
+
+    monkeypatch.setattr(loop, "evaluate_model", evaluate_model)
+
+
+def test_a_validation_that_fails_may_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = run(tiny(training__epochs=4), tmp_path / "whole")
+    failing({2, 3}, monkeypatch)
+    found = run(tiny(training__epochs=4), tmp_path / "run")
+    assert [row.pop("val_loss") for row in found][1:3] == ["nan", "nan"]
+    for row in wanted:
+        row.pop("val_loss")
+    assert found == wanted
+    assert "after epoch 2, batch 2, is nan" in (tmp_path / "run" / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("epoch", [1, 4])
+def test_a_validation_that_fails_first_or_last_ends_the_run(
+    epoch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing({epoch}, monkeypatch)
+    with pytest.raises(TrainingError, match=f"the validation loss after epoch {epoch}, batch 2"):
+        fit(tiny(training__epochs=4), tmp_path / "run", quiet=True)
+
+
+def test_weights_that_are_no_numbers_never_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing({2}, monkeypatch)
+    monkeypatch.setattr(loop.Module, "state_dict", lambda net: {"weight": torch.tensor(torch.inf)})
+    with pytest.raises(TrainingError, match="the validation loss after epoch 2"):
+        fit(tiny(training__epochs=4), tmp_path / "run", quiet=True)
+
+
 def test_a_rate_that_is_too_high_really_diverges(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="learning rate of 1e\\+30"):
         fit(tiny("gcn", training__lr=1e30), tmp_path / "run", quiet=True)
