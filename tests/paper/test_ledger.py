@@ -67,6 +67,17 @@ def test_the_line_of_a_run(finished: tuple[Planned, Path], tmp_path: Path) -> No
     assert ledger.entries() == [own]
 
 
+def test_what_is_no_number_is_null(finished: tuple[Planned, Path], tmp_path: Path) -> None:
+    planned, folder = finished
+    copy = shutil.copytree(folder, tmp_path / folder.name)
+    result = json.loads((copy / "result.json").read_text())
+    result["val"]["best"]["loss"] = math.nan
+    (copy / "result.json").write_text(json.dumps(result))
+    ledger = Ledger(tmp_path / "cluster.jsonl")
+    ledger.add(entry_of(planned, copy))
+    assert ledger.entries()[0].result["val"]["best"]["loss"] is None
+
+
 def test_a_folder_of_another_run(finished: tuple[Planned, Path], tmp_path: Path) -> None:
     planned, folder = finished
     other = plan("cluster", ["gcn"], [2], **TINY)[0]

@@ -1,4 +1,5 @@
 import dataclasses
+import math
 import signal
 import statistics
 from pathlib import Path
@@ -94,6 +95,25 @@ def test_the_best_epoch_is_that_of_the_mean_curve(tmp_path: Path) -> None:
     assert (result.parameters, result.commit, result.epochs) == (99, "abc", 4)
     assert Result.read(tmp_path / "run") == result
     assert len((tmp_path / "run" / "log.txt").read_text().splitlines()) == 11
+
+
+def test_a_fold_without_a_loss_has_its_accuracy(tmp_path: Path) -> None:
+    def fit_fold(config: Config, folder: Path) -> Result:
+        result = StandIn(TABLE)(config, folder)
+        rows = read_metrics(folder)
+        rows[1]["val_loss"] = math.nan if config.data.fold == 3 else 1.0
+        run = RunFolder(folder, config)
+        run.write_metrics(rows)
+        run.close()
+        return result
+
+    result = fit_folds(imdb(), tmp_path / "run", "command", fit_fold)
+    assert result.best_epoch == 2
+    assert math.isnan(result.val["best"]["loss"])
+    assert result.val["best"]["items"] == 45.5
+    assert result.spread is not None
+    assert math.isnan(result.spread["best"]["loss"])
+    assert result.spread["best"]["items"] == pytest.approx(statistics.stdev(range(1, 11)))
 
 
 def test_the_mean_ends_with_the_first_fold(tmp_path: Path) -> None:
