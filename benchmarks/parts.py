@@ -11,14 +11,14 @@ network computes mean nothing; only its time does.
 from typing import Any
 
 import torch
-from layers import set_up
+from layers import like_host, set_up
 from measure import Action, medians, report, save
 from torch import Tensor
 from torch.nn import Module
 
 from fognn.nn import FOG
 from fognn.ops import adjacency, spmm
-from fognn.paper import build, rows
+from fognn.paper import rows
 
 PARTS = ["the host's half alone", "first Linear", "norms and second Linear", "sum", "all"]
 
@@ -60,7 +60,7 @@ def main() -> None:
     x, y = torch.randint(0, 3, (edges.num_rows,)), torch.randint(0, 2, (edges.num_rows,))
     table = []
     for host in ("GCN", "GIN", "GraphSAGE"):
-        networks = {row.model: build(row) for row in rows(dataset="PATTERN")}
+        networks = {row.model: like_host(row) for row in rows(dataset="PATTERN")}
         both = networks[f"{host}+FOG"]
         actions = {"host": step(networks[host], x, edges, y, "all")}
         actions |= {part: step(both, x, edges, y, part) for part in PARTS}

@@ -24,7 +24,8 @@ class GCNConv(Module):
         norm (str, optional): :obj:`"mean"`: :math:`c_{vu} = \sum_j w_{vj}`, the number of
             neighbours if there are no weights; :obj:`"sym"`: :math:`c_{vu} = \sqrt{d_u d_v}` with
             the weighted in-degrees :math:`d`; :obj:`"none"`: :math:`c_{vu} = 1`. The FOG paper
-            writes the symmetric one, but its figures are those of the mean.
+            writes the symmetric one, and its GCN+FOG has it; the figures of GCN that it quotes are
+            those of the mean.
             (default: :obj:`"mean"`)
 
     Shapes:

@@ -12,7 +12,7 @@ from fognn.paper.line import Line, mean_of
 from fognn.paper.pairing import Paired, paired_difference
 from fognn.paper.rows import rows
 from fognn.paper.scores import check_result, held_out_of, score_of
-from fognn.paper.tables import TABLES, Planned, check_table, label_of, plan
+from fognn.paper.tables import TABLES, Planned, check_table, label_of, plan, reading_of
 from fognn.training import Config
 from fognn.training.values import flat
 
@@ -137,14 +137,17 @@ def _unsearched(changed: Iterable[str]) -> tuple[str, ...]:
 
 
 def _with_host(line: Line, lines: list[Line], at: str, over: str) -> Line:
-    r"""The line with its difference to the same network without FOG."""
+    r"""The line with its difference to the same network without FOG.
+
+    It is the host in the same reading; else, if both are the paper's own rows, that of the paper.
+    """
     name, plus, _ = line.paper.model.partition("+FOG")
     hosts = [
         host
         for host in lines
         if plus
-        and host.paper.model == name
-        and (host.paper.dataset, host.variant) == (line.paper.dataset, line.variant)
+        and (host.paper.model, host.paper.dataset) == (name, line.paper.dataset)
+        and (_alike(host, line) or not (host.variant or line.variant))
         and _unsearched(host.changed) == _unsearched(line.changed)
         and host.entries
     ]
@@ -152,6 +155,10 @@ def _with_host(line: Line, lines: list[Line], at: str, over: str) -> Line:
         return line
     # Each of the two may have its own searched rate and decay; if both have the same, all the
     # better.
-    host = next((host for host in hosts if host.changed == line.changed), hosts[0])
+    host = max(hosts, key=lambda host: (_alike(host, line), host.changed == line.changed))
     paired = paired_difference(host.label, line.entries, host.entries, at, over)
     return replace(line, paired=paired)
+
+
+def _alike(one: Line, other: Line) -> bool:
+    return reading_of(one.paper, one.variant) == reading_of(other.paper, other.variant)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from fognn.ops import checks
+from fognn.paper.build import settings_of
 from fognn.paper.row_config import config_of
 from fognn.paper.rows import Row, rows
 from fognn.training import Config
 from fognn.training.data import PLAIN_ZINC
 
-__all__ = ["TABLES", "Planned", "Table", "check_table", "label_of", "plan"]
+__all__ = ["TABLES", "Planned", "Table", "check_table", "label_of", "plan", "reading_of"]
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,12 @@ TABLES = {
     "widths": Table(6, "widths on ZINC"),
     "limits": Table(7, "the limits: ZINC without node features, and IMDB-MULTI"),
 }
-# Other readings of the paper, each beside the row that it varies: its equations say these, and its
-# figures, its parameter counts or the public benchmark's code say what the rows are.
+# Other readings of the paper, each beside the row that it varies (and a host's beside the same with
+# FOG): its equations say these, and its figures, its parameter counts or the public benchmark's
+# code say what the rows are. GCN+FOG is as in the equation, and ours is the mean.
 _OURS = {
     "GCN": {"norm": "sym"},
+    "GCN+FOG": {"norm": "mean"},
     "GraphSAGE": {"aggr": "mean"},
     "GatedGCN": {"gate": "after"},
     "GatedGCN-E": {"gate": "after"},
@@ -57,7 +60,7 @@ class Planned:
         row: The row that it is or varies: its place in :func:`fognn.paper.rows`.
         variant: Nothing for the paper's own row; else what we changed in its network, as
             ``"norm=sym"``.
-        label: What it is called in the table, as ``"GCN+FOG (norm=sym)"``.
+        label: What it is called in the table, as ``"GCN (norm=sym)"``.
         config: The run, complete.
     """
 
@@ -79,12 +82,12 @@ class Planned:
 
     @property
     def slug(self) -> str:
-        r"""A short name that no other row of the table has, as ``"gcn+fog-sym"``."""
+        r"""A short name that no other row of the table has, as ``"gcn-sym"``."""
         return _slug(self.paper, self.variant)
 
     @property
     def name(self) -> str:
-        r"""``"gcn+fog-sym-seed0"``; with a digest of its settings where it does not follow the
+        r"""``"gcn-sym-seed0"``; with a digest of its settings where it does not follow the
         row's own protocol."""
         name = f"{self.slug}-seed{self.config.seed}"
         changed = self.config.identity() != self.own.identity()
@@ -114,7 +117,8 @@ def plan(
     Args:
         table: One of :obj:`TABLES`.
         models: Only these rows: slugs, or shell patterns for them, as ``["gcn", "*fog*"]``; the
-            name of a network stands for all its rows of the paper.
+            name of a network stands for all its rows of the paper. GCN's may say their norm:
+            ``"gcn+fog-sym"`` is the paper's row, too.
         seeds: How many seeds, from 0, or which.
         fraction: How much of each split is used.
         epochs: The most epochs.
@@ -164,8 +168,9 @@ def _candidates(table: str, ours: bool) -> list[tuple[int, str]]:
     for number, row in found:
         host = row.model.removesuffix("+FOG")
         chosen.append((number, ""))
-        if ours and host in _OURS and (row.dataset, host) in hosts:
-            chosen += [(number, f"{name}={value}") for name, value in _OURS[host].items()]
+        if ours and (row.dataset, host) in hosts:
+            other = _OURS.get(row.model, _OURS.get(host, {}))
+            chosen += [(number, f"{name}={value}") for name, value in other.items()]
     return chosen
 
 
@@ -189,7 +194,8 @@ def _filtered(
 
 def _names(number: int, variant: str) -> list[str]:
     row = rows()[number]
-    return [_slug(row, variant)] + ([] if variant else [row.model.lower()])
+    named = [_slug(row, variant), _slug(row, reading_of(row, variant))]
+    return named + ([] if variant else [row.model.lower()])
 
 
 def _matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
@@ -223,6 +229,13 @@ def label_of(row: Row, variant: str) -> str:
     place = _place(row)[1]
     name = f"{row.model}, {place}" if place else row.model
     return f"{name} ({variant})" if variant else name
+
+
+def reading_of(row: Row, variant: str) -> str:
+    r"""How a row, or our variant of it, reads what the paper leaves open: ``"norm=sym"``, or
+    nothing where it is silent."""
+    norm = settings_of(row).get("norm")
+    return variant or (f"norm={norm}" if norm else "")
 
 
 def _place(row: Row) -> tuple[str, str]:

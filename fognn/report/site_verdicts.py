@@ -7,7 +7,7 @@ from fognn.paper.line import Line
 from fognn.paper.pairing import Paired, paired_difference
 from fognn.report.metric import Metric
 from fognn.report.site_claims import Claim
-from fognn.report.site_measurements import AT, OVER, Measurements, metric_of
+from fognn.report.site_measurements import AT, OVER, Measurements, host_of, metric_of
 from fognn.report.words import joined, many
 
 __all__ = ["VERDICTS", "Comparison", "Judgement", "judge"]
@@ -136,6 +136,9 @@ def judge(claim: Claim, measurements: Measurements) -> Judgement:
     comparisons = []
     for one, other in claim.pairs:
         better, than = measurements.find(one), measurements.find(other)
+        if better.paper.model == f"{than.paper.model}+FOG":
+            # Like with like: the paper's GCN has another norm than its GCN+FOG.
+            than = host_of(better, measurements.tables[better.table]) or than
         paired = paired_difference(than.label, better.entries, than.entries, AT, OVER)
         comparisons.append(Comparison(better, than, paired))
     return Judgement(claim, tuple(comparisons))

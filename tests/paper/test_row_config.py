@@ -164,7 +164,7 @@ def test_overrides() -> None:
     assert config.training == TrainingConfig(**(vars(base.training) | {"lr": 0.5}))
     assert values["seed"] == 4, "the caller's mapping is left alone"
     row = rows(table=3, model="GCN+FOG")[0]
-    assert config_of(row, norm="sym").model.settings == base.model.settings | {"norm": "sym"}
+    assert config_of(row, norm="mean").model.settings == base.model.settings | {"norm": "mean"}
 
 
 @pytest.mark.parametrize(

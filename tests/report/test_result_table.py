@@ -43,8 +43,8 @@ def test_an_empty_ledger_shows_the_paper(tmp_path: Path, table: str, form: str) 
 def test_a_table(tmp_path: Path) -> None:
     add(tmp_path, "zinc", "gcn", [0.46, 0.44])
     add(tmp_path, "zinc", "gcn+fog", [0.30, 0.32, 0.31])
-    add(tmp_path, "zinc", "gcn-sym", [0.42])
-    add(tmp_path, "zinc", "gcn+fog-sym", [0.35])
+    add(tmp_path, "zinc", "graphsage-mean", [0.42])
+    add(tmp_path, "zinc", "graphsage+fog-mean", [0.35])
     text = report_table("zinc", tmp_path, "markdown")
     assert "**Table 3 of the paper, ZINC: MAE, lower is better.**" in text
     assert cells(text, "GCN") == [
@@ -53,8 +53,8 @@ def test_a_table(tmp_path: Path) -> None:
     assert cells(text, "GCN+FOG")[2:7] == [
         "0.307 ± 0.013", "0.310 ± 0.010", "3", "+0.003", "-0.140 [-0.394, +0.114], 2 seeds",
     ]  # fmt: skip
-    assert cells(text, "GCN (norm=sym) †")[2:7] == ["–", "0.420", "1", "–", "–"]
-    assert cells(text, "GCN+FOG (norm=sym) †")[6] == "-0.070, 1 seed: no interval"
+    assert cells(text, "GraphSAGE (aggr=mean) †")[2:7] == ["–", "0.420", "1", "–", "–"]
+    assert cells(text, "GraphSAGE+FOG (aggr=mean) †")[6] == "-0.070, 1 seed: no interval"
     assert cells(text, "GIN") == ["GIN", "–", "0.387 ± 0.015", "not run", "0", *"––––"]
     assert "Rows are of 1 to 3 seeds." in text
     assert report_table("zinc", tmp_path).startswith("Table 3 of the paper, ZINC: MAE")

@@ -92,6 +92,17 @@ def test_folds_of_one_seed_are_never_sure(tmp_path: Path, fog: float, verdict: s
 
 
 def test_our_variants_and_other_settings_decide_nothing(tmp_path: Path) -> None:
-    write_ledger(tmp_path, "zinc", ["gcn-sym", "gcn+fog-sym"], 3)
+    write_ledger(tmp_path, "zinc", ["gcn-sym", "gcn+fog-mean"], 3)
     write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 3, ours=False, fraction=0.1)
     assert judge(HELPS, read_measurements(tmp_path)).verdict == "missing"
+
+
+def test_like_is_compared_with_like(tmp_path: Path) -> None:
+    worse = by_model({"GCN": [0.2] * 3, "GCN+FOG": [0.3] * 3})
+    write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 3, worse, ours=False)
+    assert judge(HELPS, read_measurements(tmp_path)).comparisons[0].than.label == "GCN"
+    # The paper's GCN+FOG is the symmetric one: so is the GCN that decides.
+    write_ledger(tmp_path, "zinc", ["gcn-sym"], 3, by_model({"GCN": [0.4] * 3}))
+    judgement = judge(HELPS, read_measurements(tmp_path))
+    assert judgement.comparisons[0].than.label == "GCN (norm=sym)"
+    assert judgement.verdict == "holds"
