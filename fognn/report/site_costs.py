@@ -6,7 +6,7 @@ from fognn.paper.line import Line
 from fognn.report.metric import Metric
 from fognn.report.site_figure import CLEAR, Figure, axis, figure, graph_objects
 from fognn.report.site_marks import hover
-from fognn.report.site_measurements import run_link
+from fognn.report.site_measurements import host_of, run_link
 
 __all__ = ["time_figure"]
 
@@ -85,12 +85,11 @@ def _joins(lines: Sequence[Line]) -> list[tuple[bool, tuple[list[float], list[fl
     r"""From the mean of each host to that of the same with FOG; whether they are ours."""
     joins = []
     for line in lines:
-        for host in lines:
-            same = (host.variant, host.changed) == (line.variant, line.changed)
-            if line.paper.model == f"{host.paper.model}+FOG" and same:
-                ends = [(end.seconds_per_epoch or 0.0, end.mean or 0.0) for end in (host, line)]
-                x, y = ([float(value) for value in column] for column in zip(*ends, strict=True))
-                joins.append((line.ours, (x, y)))
+        host = host_of(line, lines)
+        if host is not None:
+            ends = [(end.seconds_per_epoch or 0.0, end.mean or 0.0) for end in (host, line)]
+            x, y = ([float(value) for value in column] for column in zip(*ends, strict=True))
+            joins.append((line.ours, (x, y)))
     return joins
 
 

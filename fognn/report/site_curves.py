@@ -1,5 +1,6 @@
 r"""Curves over the epochs, for the site: networks side by side, or one run."""
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
@@ -167,6 +168,12 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _loss_axis(label: str, values: Sequence[float | None]) -> dict[str, Any]:
-    if log_scale(values):
-        return axis(f"{label}, log scale", type="log", dtick="D2")
-    return axis(label)
+    if not log_scale(values):
+        return axis(label)
+    finite = [value for value in values if value is not None]
+    decades = math.log10(max(finite) / min(finite))
+    # A loss that overflowed for an epoch spans twenty decades: not each has room for a tick.
+    ticks: dict[str, Any] = {"dtick": "D2"}
+    if decades > 3:
+        ticks = {"dtick": math.ceil(decades / 8), "exponentformat": "power"}
+    return axis(f"{label}, log scale", type="log", **ticks)

@@ -1,7 +1,7 @@
 r"""What the site shows: the ledgers beside the paper's rows."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -108,7 +108,7 @@ def name_of(line: Line) -> str:
     return label_of(row, "") if len(alike) > 1 else row.model
 
 
-def host_of(line: Line, lines: list[Line]) -> Line | None:
+def host_of(line: Line, lines: Sequence[Line]) -> Line | None:
     r"""The line that it is compared with, seed by seed."""
     if line.paired is None:
         return None

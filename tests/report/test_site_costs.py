@@ -35,6 +35,15 @@ def test_each_run_is_a_point_and_a_host_is_joined_with_its_fog(tmp_path: Path) -
     assert "cannot be compared" not in made.caption
 
 
+def test_a_host_is_the_one_with_the_same_norm(tmp_path: Path) -> None:
+    entries = write_ledger(tmp_path, "zinc", ["gcn", "gcn-sym", "gcn+fog"])
+    made = time_figure(read_measurements(tmp_path).tables["zinc"], MAE, "time")
+    assert made is not None
+    (join,) = [trace for trace in json.loads(made.json)["data"] if trace["mode"] == "lines"]
+    ends = {entry.key: entry.result["seconds_per_epoch"] for entry in entries}
+    assert join["x"] == [ends["zinc/gcn-sym-seed0"], ends["zinc/gcn+fog-seed0"]]
+
+
 def test_times_of_other_machines_are_said(tmp_path: Path) -> None:
     write_ledger(tmp_path, "zinc", ["gcn"], ours=False)
     entry = make_entry(plan("zinc", ["gcn"], [1], ours=False)[0], 0.4)

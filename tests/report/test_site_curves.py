@@ -56,6 +56,13 @@ def test_a_first_loss_of_thousands_does_not_hide_the_rest(last: float, kind: str
     assert ("log scale" in axis["title"]["text"]) == (kind == "log")
 
 
+@pytest.mark.parametrize(("first", "dtick"), [(900.0, "D2"), (1e5, 1), (1e19, 3)])
+def test_a_loss_that_overflowed_leaves_room_for_ticks(first: float, dtick: object) -> None:
+    losses = [first, None, 1.0]
+    _, validation = loss_figures({"GCN": [entry(0, val_loss=losses)]}, MAE, "curves")
+    assert json.loads(validation.json)["layout"]["yaxis"]["dtick"] == dtick
+
+
 def test_a_run_has_its_loss_its_metric_and_its_rate() -> None:
     run = entry(0)
     loss, metric, rate = run_figures(run, MAE)
