@@ -36,7 +36,9 @@ def test_demo(
     monkeypatch.setattr(sys, "argv", ["demo.py", *arguments])
     for _ in range(2):
         runpy.run_path(str(DEMO), run_name="__main__")
+    # The two differ in FOG alone.
     rate = {"training.schedule": "step", "training.step": 1, "training.factor": 0.5}
+    rate |= {"model.norm": "mean"}
     settings = {"seed": 0, "fraction": 0.02, "epochs": 3, "values": rate}
     assert asked == [("cluster", "gcn", settings), ("cluster", "gcn+fog", settings)] * 2
     report = tmp_path / "out" / "report.html"
