@@ -11,7 +11,7 @@ network computes mean nothing; only its time does.
 from typing import Any
 
 import torch
-from layers import like_host, set_up
+from layers import Problem, like_host, pattern_problem, set_up
 from measure import Action, medians, report, save
 from torch import Tensor
 from torch.nn import Module
@@ -40,7 +40,7 @@ def partial_forward(fog: FOG, x: Tensor, edge_index: Any, part: str) -> Tensor:
     return h.repeat(1, -(-width // h.size(1)))[:, :width]
 
 
-def step(network: Module, x: Tensor, edges: Any, y: Tensor, part: str) -> Action:
+def step(network: Module, problem: Problem, part: str) -> Action:
     def action() -> None:
         for module in network.modules():
             if isinstance(module, FOG):
@@ -50,20 +50,20 @@ def step(network: Module, x: Tensor, edges: Any, y: Tensor, part: str) -> Action
                         fog, x, adj, part
                     )
         network.zero_grad()
-        torch.nn.functional.cross_entropy(network(x, edges), y).backward()
+        problem.loss(network(*problem.arguments)).backward()
 
     return action
 
 
 def main() -> None:
     args, _, edges = set_up(__doc__)
-    x, y = torch.randint(0, 3, (edges.num_rows,)), torch.randint(0, 2, (edges.num_rows,))
+    problem = pattern_problem(edges)
     table = []
     for host in ("GCN", "GIN", "GraphSAGE"):
         networks = {row.model: like_host(row) for row in rows(dataset="PATTERN")}
         both = networks[f"{host}+FOG"]
-        actions = {"host": step(networks[host], x, edges, y, "all")}
-        actions |= {part: step(both, x, edges, y, part) for part in PARTS}
+        actions = {"host": step(networks[host], problem, "all")}
+        actions |= {part: step(both, problem, part) for part in PARTS}
         seconds = medians(actions, args.repeats)
         row: dict[str, Any] = {"network": f"{host}+FOG", "ms, host": seconds["host"] * 1e3}
         for part in PARTS:

@@ -123,10 +123,9 @@ def estimate(
     for run in planned:
         check_folder(run.folder(runs), run.config)
     left = [run for run in planned if not (run.folder(runs) / "result.json").exists()]
-    threads = share_of(1)
     if not left:
         workers = 1
-    elif workers == "auto":
+    if workers == "auto":
         best = fastest_split(left[0].config, len(left), measured)[0]
         workers, threads = best.workers, best.threads
     else:
