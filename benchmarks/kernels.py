@@ -75,7 +75,7 @@ class RowsFOG(FOG):
 
 def layouts(adj: Adjacency, repeats: int) -> list[dict[str, Any]]:
     table = []
-    for widths in ((144, 16, 8, 144), (160, 12, 6, 80), (98, 9, 4, 49)):
+    for widths in ((144, 144, 16, 8), (160, 80, 12, 6), (98, 49, 9, 4)):
         x = torch.randn(adj.num_targets, widths[0], requires_grad=True)
         ours, rows = FOG(*widths), RowsFOG(*widths)
         actions: dict[str, Action] = {

@@ -163,13 +163,13 @@ def agree(
 
 def literal_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, Any]]:
     x = torch.randn(edges.num_rows, 144, requires_grad=True)
-    fog, literal = FOG(144, 16, 8, 144), LiteralFOG(144, 16, 8, 144)
+    fog, literal = FOG(144, 144, 16, 8), LiteralFOG(144, 144, 16, 8)
     literal.load_state_dict(fog.state_dict())
     _check_equal(fog, literal, x, edges, plain)
     seconds = medians({"fog": step(fog, x, edges), "literal": step(literal, x, plain)}, repeats)
     return [
         {
-            "what": "FOG(144, 16, 8, 144), times faster than literal",
+            "what": "FOG(144, 144, 16, 8), times faster than literal",
             "ratio": seconds["literal"] / seconds["fog"],
             "goal": ">= 30",
             "ms": seconds["fog"] * 1e3,
@@ -234,7 +234,7 @@ def beside_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str
     for name, make in makers.items():
         actions = {
             "alone": step(make(160), x, plain),
-            "beside": step(WithFOG(make(80), FOG(160, 12, 6, 80)), x, plain),
+            "beside": step(WithFOG(make(80), FOG(160, 80, 12, 6)), x, plain),
         }
         seconds = medians(actions, max(repeats // 3, 3))
         table.append(
@@ -407,10 +407,10 @@ def memory_table(nodes: int) -> list[dict[str, Any]]:
         for count in (10 * nodes, 100 * nodes):
             edges = sorted_edges(torch.randint(0, nodes, (2, count)), nodes)
             x = torch.randn(nodes, 144, requires_grad=True)
-            peaks.append(peak_memory(step(kind(144, 16, 8, 144), x, edges)))
+            peaks.append(peak_memory(step(kind(144, 144, 16, 8), x, edges)))
         table.append(
             {
-                "what": f"{name}(144, 16, 8, 144), peak memory at 10 times the edges",
+                "what": f"{name}(144, 144, 16, 8), peak memory at 10 times the edges",
                 "ratio": peaks[1] / peaks[0],
                 "goal": "<= 1.05" if name == "FOG" else "",
                 f"MB at {10 * nodes:,} edges": peaks[0] / 1e6,

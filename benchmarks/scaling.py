@@ -47,7 +47,7 @@ from measure import (
 from torch import Tensor
 from torch.nn import Module
 
-from fognn.nn import FOG, GCNConv, WithFOG, fog_widths
+from fognn.nn import FOG, GCNConv, WithFOG
 from fognn.ops import Adjacency
 from fognn.ops.adjacency import transpose
 
@@ -83,19 +83,18 @@ def points(max_edges: int) -> list[tuple[str, int, int, int]]:
 def layers_of(series: str, edges: int, channels: int) -> dict[str, Module]:
     if series == INNER:
         fogs = [(16, h2) for h2 in (2, 4, 8, 16)] + [(h1, 8) for h1 in (4, 8, 32)]
-        both = {f"FOG(h1={h1}, h2={h2})": FOG(channels, h1, h2, channels) for h1, h2 in fogs}
+        both = {f"FOG(h1={h1}, h2={h2})": FOG(channels, channels, h1, h2) for h1, h2 in fogs}
         # A million edges show what an edge costs that costs so much.
         for h1, h2 in fogs if edges <= 1_000_000 else ():
             name = f"FOG as written(h1={h1}, h2={h2})"
-            both[name] = LiteralFOG(channels, h1, h2, channels)
+            both[name] = LiteralFOG(channels, channels, h1, h2)
         return both
     half = channels // 2
-    widths = fog_widths(channels)
     return {
-        "FOG": FOG(channels, *widths, channels),
+        "FOG": FOG(channels, channels),
         "GCN": GCNConv(channels, channels),
-        "GCN+FOG": WithFOG(GCNConv(channels, half), FOG(channels, *fog_widths(half), half)),
-        "FOG as written": LiteralFOG(channels, *widths, channels),
+        "GCN+FOG": WithFOG(GCNConv(channels, half), half),
+        "FOG as written": LiteralFOG(channels, channels),
     }
 
 

@@ -12,10 +12,9 @@ import argparse
 from pathlib import Path
 
 import fognn
-from fognn.datasets.files import SourceError
 from fognn.report import compare_runs, read_run, runs_table
 from fognn.report.text_table import text_table
-from fognn.training.errors import Stopped, TrainingError
+from fognn.utils.errors import FileError, Stopped, TrainingError
 
 NETWORKS = ("gcn", "gcn+fog")
 
@@ -53,7 +52,7 @@ def main() -> None:
                 # The paper's two rows differ in the norm, too: here only in FOG.
                 values=falling_rate(args.epochs) | {"model.norm": "mean"},
             )
-    except (ValueError, SourceError, TrainingError, Stopped) as error:
+    except (ValueError, FileError, TrainingError, Stopped) as error:
         # Each says in a sentence what happened and what to do.
         raise SystemExit(f"demo: {error}") from None
 

@@ -32,7 +32,7 @@ from torch.nn import Linear, Module, ModuleList
 from torch_geometric.data import Data
 from torch_geometric.nn import BatchNorm
 
-from fognn import FOG, WithFOG, fog_widths
+from fognn import FOG, WithFOG
 from fognn.nn import GCNConv, SAGEConv
 from fognn.ops import Adjacency, adjacency
 
@@ -118,13 +118,13 @@ class SampledNet(Module):
 
 def _layer(network: str, channels: int) -> Module:
     if network == "fog":
-        return FOG(channels, *fog_widths(channels), channels)
+        return FOG(channels, channels)
     half = channels // 2
     # Not GraphSAGE's maximum: over some of the neighbours it is smaller, and no weight mends that.
     host: Module = SAGEConv(channels, channels - half, aggr="mean")
     if network == "gcn+fog":
         host = GCNConv(channels, channels - half)
-    return WithFOG(host, FOG(channels, *fog_widths(half), half))
+    return WithFOG(host, half)
 
 
 class PlainSampler:

@@ -3,12 +3,12 @@
 import torch
 from torch_geometric.nn import GATConv
 
-from fognn import FOG, WithFOG, fog_widths
+from fognn import WithFOG
 
 x, edge_index = torch.randn(100, 64), torch.randint(0, 100, (2, 500))
 
 gat = GATConv(64, 8, heads=4)
-conv = WithFOG(gat, FOG(64, *fog_widths(32), 32))
+conv = WithFOG(gat, 32)
 out = conv(x, edge_index)
 
 print(conv)

@@ -35,10 +35,9 @@ def main() -> None:
         app(prog_name="fognn")
     # An ImportError names the extra to install.
     except (ValueError, RuntimeError, ImportError, OSError) as error:
-        from fognn.datasets.files import SourceError
-        from fognn.training.errors import TrainingError
+        from fognn.utils.errors import FileError, TrainingError
 
-        known = isinstance(error, SourceError | TrainingError)
+        known = isinstance(error, FileError | TrainingError)
         if isinstance(error, RuntimeError) and not known:
             raise  # no mistake of the user
         print("fognn:", " ".join(str(error).split()), file=sys.stderr)
@@ -125,11 +124,11 @@ def data(
         options = DrawOptions(draw, output, seed)
         lines = report_csv(name, smiles_column or "smiles", target_column, skip_bad, options)
     else:
-        from fognn.datasets.catalog import entry_of
+        from fognn.datasets.catalog import dataset_info
 
         _refuse(csv_options, f"{name} is not a csv file")
         options = DrawOptions(draw, output, seed)
-        lines = report_dataset(entry_of(name), split, data_folder, options)
+        lines = report_dataset(dataset_info(name), split, data_folder, options)
     for line in lines:
         print(line, flush=True)
 
@@ -196,9 +195,9 @@ def train(
       fognn train --config runs/zinc-gcn+fog-seed0/config.yaml -o again
     """
     from fognn.paper.training import train as run
-    from fognn.training.errors import Stopped
     from fognn.training.fabric import rank
     from fognn.training.values import assignments
+    from fognn.utils.errors import Stopped
 
     values = assignments(change or ())
     if target_column is not None:
@@ -346,8 +345,8 @@ def reproduce(
     from fognn.sweep import reproduce as sweep
     from fognn.sweep.search_runs import search as searched
     from fognn.sweep.search_runs import trials
-    from fognn.training.errors import Stopped
     from fognn.training.values import assignments
+    from fognn.utils.errors import Stopped
 
     if export_ not in (None, "slurm"):
         raise typer.BadParameter(f"--export must be slurm, got {export_!r}")

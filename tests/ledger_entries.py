@@ -4,11 +4,11 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.tables import Planned
 
 
-def entry(planned: Planned, value: float, **result: Any) -> Entry:
+def entry(planned: Planned, value: float, **result: Any) -> LedgerEntry:
     """A run with ``value`` on the test split at the last epoch over batches; each of its other
     figures is another number."""
     metric = planned.config.training.metric
@@ -19,7 +19,7 @@ def entry(planned: Planned, value: float, **result: Any) -> Entry:
             "best": {"batches": first + 0.002, "items": first + 0.003, "loss": 1.0},
         }
 
-    return Entry(
+    return LedgerEntry(
         key=planned.key,
         table=planned.table,
         row=planned.row,
@@ -53,7 +53,7 @@ def entry(planned: Planned, value: float, **result: Any) -> Entry:
     )
 
 
-def fold_entry(planned: Planned, best: Sequence[float], last: Sequence[float]) -> Entry:
+def fold_entry(planned: Planned, best: Sequence[float], last: Sequence[float]) -> LedgerEntry:
     """A run over folds, with these accuracies at the best epoch and at the last one."""
     vals = [
         {"best": _both(b), "last": _both(a)} for b, a in zip(best, last, strict=True)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fognn.paper.ledger import Entry, Ledger
+from fognn.paper.ledger import Ledger, LedgerEntry
 from fognn.paper.tables import Planned, plan
 
 EPOCHS = 60
 
 
-def make_entry(planned: Planned, value: float, epochs: int = EPOCHS) -> Entry:
+def make_entry(planned: Planned, value: float, epochs: int = EPOCHS) -> LedgerEntry:
     """A finished run whose test figure at the last epoch over batches is ``value``."""
     config, row = planned.config, planned.paper
     dice = random.Random(planned.key)
@@ -49,7 +49,7 @@ def make_entry(planned: Planned, value: float, epochs: int = EPOCHS) -> Entry:
         "commit": "4ad1a90" * 5, "machine": {"system": "Linux", "cores": 2},
         "spread": scores(4.0) if folds else None, "folds": folds,
     }  # fmt: skip
-    return Entry(
+    return LedgerEntry(
         key=planned.key, table=planned.table, row=planned.row, variant=planned.variant,
         label=planned.label, model=config.model.name, data=config.data.name, seed=config.seed,
         config=config.to_dict(), result=result, finished="2026-11-16T03:04:05+00:00",
@@ -75,7 +75,7 @@ def write_ledger(
     seeds: int | Sequence[int] = 1,
     value: Callable[[Planned], float] = near_the_paper,
     **settings: Any,
-) -> list[Entry]:
+) -> list[LedgerEntry]:
     """Adds runs to the ledger of a table; ``settings`` as in ``plan``."""
     entries = [make_entry(p, value(p)) for p in plan(table, models, seeds, **settings)]
     ledger = Ledger(results / f"{table}.jsonl")

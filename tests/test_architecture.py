@@ -1,4 +1,4 @@
-"""The house of DESIGN.md: a room imports only from rooms above it."""
+"""A subpackage imports only from those above it, and has tests."""
 
 import ast
 from pathlib import Path
@@ -8,10 +8,11 @@ import pytest
 import fognn
 
 PACKAGE = Path(fognn.__file__).parent
-ROOMS = [
-    "ops", "nn", "models", "datasets", "loader", "training", "paper", "sweep", "report", "cli",
+SUBPACKAGES = [
+    "utils", "ops", "nn", "models", "datasets", "loader", "training", "paper", "sweep", "report",
+    "cli",
 ]  # fmt: skip
-# Above all rooms in the list, a room may name the ones that DESIGN.md forbids it by its contents:
+# Subpackages further up that must not be imported all the same:
 FORBIDDEN = {
     "datasets": {"nn", "models"},  # a dataset knows no model
     "loader": {"nn", "models", "datasets"},  # the loader knows no dataset
@@ -19,48 +20,42 @@ FORBIDDEN = {
 }
 
 
-def room_of(path: Path) -> str:
-    first = path.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+def subpackage_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_rooms(path: Path) -> set[str]:
+def imported_subpackages(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
-            pytest.fail(f"{path}: relative imports hide the room")
+            pytest.fail(f"{path}: relative imports hide the subpackage")
         if isinstance(node, ast.ImportFrom) and node.module == "fognn":
-            found |= {alias.name for alias in node.names if alias.name in ROOMS}
+            found |= {alias.name for alias in node.names if alias.name in SUBPACKAGES}
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         found |= {name.split(".")[1] for name in names if name.startswith("fognn.")}
     return found
 
 
-FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE or p.stem in ROOMS)
+FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE or p.stem in SUBPACKAGES)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_room_imports_only_from_above(path: Path) -> None:
-    room = room_of(path)
-    assert room in ROOMS, f"{room} is no room of the house"
-    above = set(ROOMS[: ROOMS.index(room) + 1]) - FORBIDDEN.get(room, set())
-    below = imported_rooms(path) - above
+def test_a_subpackage_imports_only_from_above(path: Path) -> None:
+    own = subpackage_of(path)
+    assert own in SUBPACKAGES, f"{own} is not in the list of subpackages"
+    above = set(SUBPACKAGES[: SUBPACKAGES.index(own) + 1]) - FORBIDDEN.get(own, set())
+    below = imported_subpackages(path) - above
     assert not below, f"{path.relative_to(PACKAGE)} imports {sorted(below)}"
 
 
-def test_the_test_sees_a_wrong_import(tmp_path: Path) -> None:
+def test_a_wrong_import_is_seen(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text("import fognn.models.registry\nfrom fognn import paper\nimport torch\n")
-    assert imported_rooms(wrong) == {"models", "paper"}
+    assert imported_subpackages(wrong) == {"models", "paper"}
 
 
-def test_every_file_of_code_has_a_file_of_tests() -> None:
+@pytest.mark.parametrize("name", SUBPACKAGES)
+def test_every_subpackage_has_tests(name: str) -> None:
     tests = Path(__file__).parent
-    missing = [
-        str(path.relative_to(PACKAGE))
-        for path in FILES
-        if path.stem != "__init__"
-        and not (tests / path.relative_to(PACKAGE).parent / f"test_{path.stem}.py").exists()
-    ]
-    assert not missing
+    assert [*tests.glob(f"{name}/**/test_*.py"), *tests.glob(f"test_{name}.py")]

@@ -1,18 +1,17 @@
 r"""Datasets of the paper, and where their files come from."""
 
-from fognn.datasets.catalog import CATALOG, entry_of
-from fognn.datasets.entry import Entry, Fact, where
+from fognn.datasets.catalog import CATALOG, dataset_info
 from fognn.datasets.episodes import Episode, Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import CIFARFS, ImageSet
-from fognn.datasets.files import unzip, write_whole
 from fognn.datasets.graph_files import read_graphs, write_graphs
 from fognn.datasets.imdb import IMDBMulti
+from fognn.datasets.info import DatasetInfo, Fact, where
 from fognn.datasets.mini_imagenet import MiniImageNet
 from fognn.datasets.molecules import ATOMS, BadLine, read_smiles_csv, smiles_to_graph
 from fognn.datasets.omniglot import Omniglot
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
-from fognn.datasets.sources import Source, SourceError, cache_dir, data_dir, fetch, find
+from fognn.datasets.sources import Source, cache_dir, data_dir, fetch, find
 from fognn.datasets.split_dataset import SplitDataset
 from fognn.datasets.statistics import count
 from fognn.datasets.tsp import TSP
@@ -20,6 +19,8 @@ from fognn.datasets.tsp_generator import generate_tsp
 from fognn.datasets.unpickle import load_official
 from fognn.datasets.zinc import ZINC
 from fognn.datasets.zinc_label import penalised_logp
+from fognn.utils.errors import FileError
+from fognn.utils.files import unzip, write_whole
 
 __all__ = [
     "ATOMS",
@@ -30,23 +31,23 @@ __all__ = [
     "TSP",
     "ZINC",
     "BadLine",
-    "Entry",
+    "DatasetInfo",
     "Episode",
     "EpisodeSampler",
     "Episodes",
     "Fact",
+    "FileError",
     "IMDBMulti",
     "ImageSet",
     "MiniImageNet",
     "Omniglot",
     "Source",
-    "SourceError",
     "SplitDataset",
     "Tasks",
     "cache_dir",
     "count",
     "data_dir",
-    "entry_of",
+    "dataset_info",
     "fetch",
     "find",
     "generate_cluster",

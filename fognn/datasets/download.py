@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from fognn.datasets.files import SourceError, sha256_of
+from fognn.utils.errors import FileError
+from fognn.utils.files import sha256_of
 
 __all__ = ["download"]
 
@@ -21,7 +22,7 @@ def download(url: str, sha256: str, target: Path) -> None:
     r"""Downloads a file; :obj:`target` is there when all of it is, and right.
 
     What arrives lies beside it under another name until then, and the next call goes on with
-    that. The folder must be there. An :class:`OSError` means the disk, a :class:`SourceError`
+    that. The folder must be there. An :class:`OSError` means the disk, a :class:`FileError`
     the network or a wrong file.
 
     Args:
@@ -40,7 +41,7 @@ def download(url: str, sha256: str, target: Path) -> None:
     got = sha256_of(part)
     if got != sha256:
         part.unlink()
-        raise SourceError(
+        raise FileError(
             f"{url} gave a wrong file and it was removed: its SHA-256 is {got}, it must be "
             f"{sha256}; try again later, or get the file by hand and put it at {target}"
         )
@@ -62,12 +63,12 @@ def _receive(url: str, part: Path, target: Path) -> None:
         error.close()
         if error.code == 416 and have:
             return  # nothing is left to send: the checksum says whether the part is the file
-        raise SourceError(
+        raise FileError(
             f"{url} answered {error.code} {error.reason}: try again later, {by_hand}"
         ) from error
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
-        raise SourceError(
+        raise FileError(
             f"{url} could not be reached ({reason}): check the network, {by_hand}"
         ) from error
     with response:
@@ -100,7 +101,7 @@ def _receive(url: str, part: Path, target: Path) -> None:
             part.unlink(missing_ok=True)  # a full disk must not stay full because of us
             raise
     if total is not None and have < total:
-        raise SourceError(
+        raise FileError(
             f"{url} stopped after {have:,} of {total:,} bytes: call again, it goes on from there"
         )
 
@@ -110,7 +111,7 @@ def _chunks(url: str, response: http.client.HTTPResponse) -> Iterator[bytes]:
         try:
             chunk = response.read(_CHUNK)
         except (OSError, http.client.HTTPException) as error:
-            raise SourceError(
+            raise FileError(
                 f"{url} stopped in the middle ({error}): call again, it goes on from there"
             ) from error
         if not chunk:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fognn.datasets.few_shot import ImageSet
-from fognn.ops import checks
+from fognn.utils import checks
 
 __all__ = ["Episode", "EpisodeSampler", "Episodes", "Tasks"]
 

@@ -11,9 +11,10 @@ from filelock import FileLock
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from fognn.datasets.files import disk_error, write_whole
 from fognn.datasets.flat import read_npz
-from fognn.datasets.sources import Source, SourceError, fetch
+from fognn.datasets.sources import Source, fetch
+from fognn.utils.errors import FileError
+from fognn.utils.files import disk_error, write_whole
 
 __all__ = ["CIFARFS", "ImageSet", "check_split", "image_module", "kept_images"]
 
@@ -103,12 +104,12 @@ class CIFARFS(ImageSet):
         x, names = read_npz(path, [f"x_{split}", f"c_{split}"]).values()
         expected = self.num_classes[split]
         if x.dtype != np.uint8 or x.ndim != 5 or x.shape[::4] != (expected, 3):
-            raise SourceError(
+            raise FileError(
                 f"{path} is not a CIFAR-FS file: x_{split} must be uint8 of shape "
                 f"[{expected}, images, 32, 32, 3], got {x.dtype} {list(x.shape)}"
             )
         if names.shape != (expected,):
-            raise SourceError(
+            raise FileError(
                 f"{path} is not a CIFAR-FS file: c_{split} must hold {expected} names, "
                 f"got {list(names.shape)}"
             )

@@ -1,10 +1,6 @@
 r"""Graphs and images in flat arrays, and the files that hold such arrays."""
 
 import hashlib
-import pickle
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,16 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fognn.datasets.files import SourceError
+from fognn.utils.errors import FileError
+from fognn.utils.files import DAMAGE
 
-__all__ = ["DAMAGE", "fingerprint", "flatten", "read_npz", "slices_of"]
-
-# What numpy, zipfile and torch raise for files that are cut short or have a wrong byte.
-DAMAGE = (
-    *(OSError, EOFError, LookupError, ValueError, TypeError, AttributeError, RuntimeError),
-    *(ArithmeticError, MemoryError, struct.error, pickle.UnpicklingError),
-    *(zipfile.BadZipFile, zlib.error),
-)
+__all__ = ["file_stamp", "flatten", "read_npz", "slices_of"]
 
 
 def slices_of(counts: NDArray[Any] | Tensor) -> Tensor:
@@ -68,12 +58,12 @@ def read_npz(path: Path, keys: Iterable[str]) -> dict[str, NDArray[Any]]:
         with np.load(path, allow_pickle=False) as file:
             return {key: file[key] for key in keys}
     except DAMAGE as error:
-        raise SourceError(
+        raise FileError(
             f"{path} is not a whole .npz file of this dataset ({error}): get it again"
         ) from error
 
 
-def fingerprint(path: Path) -> str:
+def file_stamp(path: Path) -> str:
     r"""Changes when the file changes; the name of a processed file carries it."""
     status = path.stat()
     return hashlib.sha256(f"{status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:12]

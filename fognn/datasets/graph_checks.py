@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data
 
-from fognn.ops import checks
+from fognn.utils import checks
 
 __all__ = ["LEVELS", "NAMES", "GraphList", "tensor_of"]
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.files import SourceError, write_whole
-from fognn.datasets.flat import DAMAGE
 from fognn.datasets.graph_checks import LEVELS, NAMES, GraphList, tensor_of
 from fognn.datasets.graph_pt import load_pt
+from fognn.utils.errors import FileError
+from fognn.utils.files import DAMAGE, write_whole
 
 __all__ = ["read_graphs", "write_graphs"]
 
@@ -39,7 +39,7 @@ def read_graphs(path: str | Path, split: str | None = None) -> list[Data]:
     :obj:`edge_attr` and :obj:`y` if the file has them; other attributes are left out. Integers
     are :obj:`torch.int64` and other numbers :obj:`torch.float32`, as in all datasets here.
 
-    A file that cannot be read is a :class:`~fognn.datasets.SourceError`. A graph that is wrong, or
+    A file that cannot be read is a :class:`~fognn.datasets.FileError`. A graph that is wrong, or
     not like the first one, is a :class:`ValueError` with the file and the number of the graph in
     it, from 0.
 
@@ -116,7 +116,7 @@ def _files(path: Path) -> list[Path]:
             f"read_graphs: path must be a folder, or end in .pt or .npz, got {str(path)!r}"
         )
     if not path.exists():
-        raise SourceError(f"{path} is not there: name a .pt or .npz file, or a folder of them")
+        raise FileError(f"{path} is not there: name a .pt or .npz file, or a folder of them")
     return [path]
 
 
@@ -127,7 +127,7 @@ def _read_npz(path: Path, split: str | None) -> dict[str, Any]:
             wanted = {_prefixed(split, name) for name in (*_NEEDED, *NAMES, "y_level")}
             return {key: file[key] if key in wanted else None for key in file.files}
     except DAMAGE as error:
-        raise SourceError(
+        raise FileError(
             f"{path} is not a whole .npz file of numbers ({error}): write it again, with "
             "numpy.savez or fognn.datasets.write_graphs"
         ) from error

@@ -10,9 +10,9 @@ from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.edge_index import CatMetadata, SortOrder
 
-from fognn.datasets.files import SourceError
-from fognn.datasets.flat import DAMAGE
-from fognn.ops.torch_file import RefusedNameError, load_torch
+from fognn.utils.errors import FileError
+from fognn.utils.files import DAMAGE
+from fognn.utils.torch_files import RefusedNameError, load_torch
 
 __all__ = ["load_pt"]
 
@@ -36,14 +36,12 @@ def load_pt(path: Path) -> list[Any] | dict[str, Any]:
     except _NoGraphsError as error:
         raise ValueError(f"{path} holds {error}: {_WANTED}") from error
     except RefusedNameError as error:
-        raise SourceError(
+        raise FileError(
             f"{path} is refused, it names {error.name}, which no graph needs: {_WANTED}"
         ) from error
     except DAMAGE as error:
         what = f"{type(error).__name__}: {str(error).splitlines()[0]}" if str(error) else "cut off"
-        raise SourceError(
-            f"{path} is not a whole .pt file of graphs ({what}): {_WANTED}"
-        ) from error
+        raise FileError(f"{path} is not a whole .pt file of graphs ({what}): {_WANTED}") from error
 
 
 class _NoGraphsError(Exception):

@@ -12,8 +12,10 @@ from torch_geometric.data import Data
 from torch_geometric.datasets import TUDataset
 
 from fognn.datasets.imdb_files import integer_rows, read_text, read_tu
-from fognn.datasets.sources import Source, SourceError, cache_dir, fetch, find, sha256_of
+from fognn.datasets.sources import Source, cache_dir, fetch, find
 from fognn.datasets.split_dataset import SplitDataset
+from fognn.utils.errors import FileError
+from fognn.utils.files import sha256_of
 
 __all__ = ["TEXT", "IMDBMulti"]
 
@@ -151,7 +153,7 @@ class IMDBMulti(SplitDataset):
                 )
             train, test = ([row[0] for _, row in integer_rows(path, 1)] for path in paths)
             if sorted(train + test) != list(range(self.len())):
-                raise SourceError(
+                raise FileError(
                     f"{paths[0]} and {paths[1]} must name each of the {self.len()} graphs once, "
                     "they do not: get both files again"
                 )
@@ -192,7 +194,7 @@ def _download_tu(root: Path) -> Path:
     try:
         return Path(TUDataset(str(root), "IMDB-MULTI").raw_dir)
     except Exception as error:  # its download raises whatever its network library does
-        raise SourceError(
+        raise FileError(
             f"PyG could not get IMDB-MULTI ({type(error).__name__}: {error}): check the network, "
             f"or use source='text', or source='tu' with its files in {cache_dir() / 'IMDB-MULTI'}"
         ) from error

@@ -7,7 +7,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from fognn.datasets.files import SourceError
+from fognn.utils.errors import FileError
 
 __all__ = ["integer_rows", "read_text", "read_tu"]
 
@@ -17,7 +17,7 @@ _Graphs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray
 
 
 def _bad(path: Path, line: int, what: str) -> NoReturn:
-    raise SourceError(f"{path}, line {line}: {what}; remove the file and get it again")
+    raise FileError(f"{path}, line {line}: {what}; remove the file and get it again")
 
 
 def integer_rows(path: Path, width: int | None = None) -> Iterator[tuple[int, list[int]]]:
@@ -94,7 +94,7 @@ def read_tu(paths: list[Path]) -> _Graphs:
             _bad(indicator, line, f"graph {number} is out of order")
         graph.append(number - 1)
     if not graph or graph[-1] + 1 != len(y):
-        raise SourceError(
+        raise FileError(
             f"{indicator} numbers {graph[-1] + 1 if graph else 0} graphs and {classes} labels "
             f"{len(y)}: one of them is cut short, get both again"
         )
@@ -110,7 +110,7 @@ def read_tu(paths: list[Path]) -> _Graphs:
     back = set(zip(dst.tolist(), src.tolist(), strict=True))
     for a, b in zip(src.tolist(), dst.tolist(), strict=True):
         if (a, b) not in back:
-            raise SourceError(
+            raise FileError(
                 f"{path} has the edge {a + 1}, {b + 1} in one direction only: get it again"
             )
     return np.bincount(graph, minlength=len(y)), src, dst, np.array(y)

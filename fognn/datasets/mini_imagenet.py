@@ -16,7 +16,8 @@ from tqdm import tqdm
 
 from fognn.datasets.array_pickle import load_arrays
 from fognn.datasets.few_shot import ImageSet, check_split, image_module, kept_images
-from fognn.datasets.sources import Source, SourceError, cache_dir, data_dir, find
+from fognn.datasets.sources import Source, cache_dir, data_dir, find
+from fognn.utils.errors import FileError
 
 __all__ = ["MiniImageNet"]
 
@@ -78,12 +79,12 @@ class MiniImageNet(ImageSet):
 def _image_folder(images: str | Path | None, data: str | Path | None, cached: Source) -> Path:
     if images is not None:
         if not Path(images).is_dir():
-            raise SourceError(f"images must name an existing folder, got {str(images)!r}")
+            raise FileError(f"images must name an existing folder, got {str(images)!r}")
         return Path(images)
     for base in (data_dir(data), cache_dir()):
         if base is not None and (base / "miniimagenet" / "images").is_dir():
             return base / "miniimagenet" / "images"
-    raise SourceError(
+    raise FileError(
         f"miniImageNet is neither in the data folder nor in the cache, and ImageNet's licence "
         f"forbids its download: put {cached.path} or the folder miniimagenet/images there, or "
         f"name the folder of images with images="
@@ -94,7 +95,7 @@ def _read_table(split: str, data: str | Path | None) -> list[tuple[str, str]]:
     sources = [Source(f"miniimagenet_splits/{split}.csv{end}") for end in (".gz", "")]
     path = next((path for source in sources if (path := find(source, data))), None)
     if path is None:
-        raise SourceError(
+        raise FileError(
             f"{sources[1].path} is neither in the data folder nor in the cache: get {split}.csv "
             "from data/miniImagenet in github.com/twitter-research/meta-learning-lstm"
         )
@@ -102,16 +103,16 @@ def _read_table(split: str, data: str | Path | None) -> list[tuple[str, str]]:
         content = path.read_bytes()
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("ascii")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise SourceError(f"{path} is not a whole table ({error}): get it again") from error
+        raise FileError(f"{path} is not a whole table ({error}): get it again") from error
     rows = list(csv.reader(io.StringIO(text)))
     if not rows or rows[0] != ["filename", "label"]:
-        raise SourceError(f"{path}, line 1 must be 'filename,label': get it again")
+        raise FileError(f"{path}, line 1 must be 'filename,label': get it again")
     for line, row in enumerate(rows[1:], 2):
         # A name that is a path could lead out of the folder of images.
         if len(row) != 2 or not row[1] or row[0] in {"", ".", ".."} or set(row[0]) & set("/\\"):
-            raise SourceError(f"{path}, line {line} must be a file name and a label, got {row}")
+            raise FileError(f"{path}, line {line} must be a file name and a label, got {row}")
     if len(rows) == 1:
-        raise SourceError(f"{path} names no images: get it again")
+        raise FileError(f"{path} names no images: get it again")
     return [(name, label) for name, label in rows[1:]]
 
 
@@ -126,7 +127,7 @@ def _digest(paths: list[Path]) -> str:
             continue
         digest.update(f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
     if missing:
-        raise SourceError(
+        raise FileError(
             f"{missing[0]} is not there, nor are {len(missing) - 1:,} others of {len(paths):,} "
             "images that the table names: complete the folder"
         )
@@ -141,7 +142,7 @@ def _shrink(paths: list[Path]) -> Tensor:
             with pillow.open(path) as image:
                 small = image.convert("RGB").resize((_SIZE, _SIZE), pillow.Resampling.LANCZOS)
         except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
-            raise SourceError(f"{path} is not a whole image ({error}): get it again") from error
+            raise FileError(f"{path} is not a whole image ({error}): get it again") from error
         out[i] = torch.from_numpy(np.array(small)).permute(2, 0, 1)
     return out
 
@@ -151,11 +152,11 @@ def _from_pickle(path: Path) -> tuple[Tensor, Tensor, list[str]]:
     images = content.get("image_data") if isinstance(content, dict) else None
     groups = content.get("class_dict") if isinstance(content, dict) else None
     if not isinstance(images, np.ndarray) or not isinstance(groups, dict):
-        raise SourceError(
+        raise FileError(
             f"{path} is not a cached miniImageNet: it must hold image_data and class_dict"
         )
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
-        raise SourceError(
+        raise FileError(
             f"{path} is not a cached miniImageNet: image_data must be uint8 of shape "
             f"[images, {_SIZE}, {_SIZE}, 3], got {images.dtype} {list(images.shape)}"
         )
@@ -164,7 +165,7 @@ def _from_pickle(path: Path) -> tuple[Tensor, Tensor, list[str]]:
     for number, name in enumerate(classes):
         labels[_members(path, name, groups[name], len(images))] = number
     if bool((labels < 0).any()):
-        raise SourceError(
+        raise FileError(
             f"{path} is damaged: image {int((labels < 0).nonzero()[0])} belongs to no class"
         )
     return torch.from_numpy(images).permute(0, 3, 1, 2), labels, classes
@@ -173,11 +174,11 @@ def _from_pickle(path: Path) -> tuple[Tensor, Tensor, list[str]]:
 def _members(path: Path, name: str, group: Any, size: int) -> Tensor:
     members = np.asarray(group, dtype=object)
     if members.ndim != 1 or not all(isinstance(member, int) for member in members.tolist()):
-        raise SourceError(f"{path} is damaged: class_dict of {name} must be numbers of images")
+        raise FileError(f"{path} is damaged: class_dict of {name} must be numbers of images")
     out = torch.tensor(members.tolist(), dtype=torch.int64)
     wrong = out[(out < 0) | (out >= size)]
     if wrong.numel():
-        raise SourceError(
+        raise FileError(
             f"{path} is damaged: class_dict of {name} names image {int(wrong[0])}, there are {size}"
         )
     return out

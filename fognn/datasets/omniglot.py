@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 
 from fognn.datasets.few_shot import ImageSet, check_split, image_module, kept_images
-from fognn.datasets.sources import Source, SourceError, cache_dir, fetch, find, sha256_of
+from fognn.datasets.sources import Source, cache_dir, fetch, find
+from fognn.utils.errors import FileError
+from fognn.utils.files import sha256_of
 
 __all__ = ["SOURCES", "Omniglot"]
 
@@ -123,7 +125,7 @@ def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
         characters = _read_archive(path)
         expected = _CHARACTERS[name]
         if len(characters) != expected or any(len(c) != _DRAWINGS for c in characters.values()):
-            raise SourceError(
+            raise FileError(
                 f"{path} is not {name}.zip of Omniglot: it must hold {expected} characters with "
                 f"{_DRAWINGS} drawings each, it holds {len(characters)} with "
                 f"{sum(map(len, characters.values()))} in all; get it from "
@@ -146,7 +148,7 @@ def _read_archive(path: Path) -> dict[str, list[Any]]:
                     image = _drawing(pillow, file, path, name)
                     characters.setdefault(match[1], []).append(image)
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise SourceError(
+        raise FileError(
             f"{path} is not a whole zip file ({error}): remove it and get it again"
         ) from error
     return characters
@@ -156,7 +158,7 @@ def _drawing(pillow: Any, file: zipfile.ZipFile, path: Path, name: str) -> Any:
     member = file.getinfo(name)
     if member.file_size > _LARGEST or member.flag_bits & 1:
         wrong = "encrypted" if member.flag_bits & 1 else "too large for a drawing"
-        raise SourceError(f"{path} is refused: its member {name!r} is {wrong}; get it again")
+        raise FileError(f"{path} is refused: its member {name!r} is {wrong}; get it again")
     content = file.read(name)
     try:
         with pillow.open(io.BytesIO(content), formats=["PNG"]) as image:
@@ -164,7 +166,7 @@ def _drawing(pillow: Any, file: zipfile.ZipFile, path: Path, name: str) -> Any:
                 raise ValueError(f"105x105 pixels are expected, got {image.size}")
             small = image.convert("L").resize((28, 28), pillow.Resampling.LANCZOS)
     except (OSError, ValueError, SyntaxError) as error:
-        raise SourceError(
+        raise FileError(
             f"{path} is damaged, its member {name!r} is not a drawing ({error}): get it again"
         ) from error
     return 255 - np.asarray(small)

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from fognn.datasets.files import SourceError
+from fognn.utils.errors import FileError
 
 __all__ = ["Call", "Dtype", "RefusedError", "SafeUnpickler", "one_sentence"]
 
@@ -80,7 +80,7 @@ class Dtype:
 
 @contextmanager
 def one_sentence(path: Path, kind: str) -> Iterator[None]:
-    r"""Turns whatever reading a pickle raises into a :class:`SourceError` of one sentence.
+    r"""Turns whatever reading a pickle raises into a :class:`FileError` of one sentence.
 
     Args:
         path (Path): The file.
@@ -89,13 +89,13 @@ def one_sentence(path: Path, kind: str) -> Iterator[None]:
     try:
         yield
     except RefusedError as error:
-        raise SourceError(
+        raise FileError(
             f"{path} is refused, it names {error}, which no {kind} needs: "
             "get the file from where you trust it"
         ) from error
     except FileNotFoundError as error:
-        raise SourceError(f"{path} is not there: name an existing file") from error
+        raise FileError(f"{path} is not there: name an existing file") from error
     except _MALFORMED as error:
-        raise SourceError(
+        raise FileError(
             f"{path} is not a whole {kind} ({type(error).__name__}: {error}): get the file again"
         ) from error

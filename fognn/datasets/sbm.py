@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.flat import fingerprint, flatten, slices_of
+from fognn.datasets.flat import file_stamp, flatten, slices_of
 from fognn.datasets.sbm_generator import (
     SBMGraphs,
     check_arguments,
@@ -45,7 +45,7 @@ class _SBM(SplitDataset):
         made = f"seed{seed}"
         if source == "official":
             self._official = fetch(_official_source(name), data)
-            made = f"official-{fingerprint(self._official)}"
+            made = f"official-{file_stamp(self._official)}"
         variant = f"{name.lower()}-v1-{made}-{split}-{self._count}"
         super().__init__(root, name.lower(), variant, transform, pre_transform, pre_filter)
 

@@ -10,9 +10,10 @@ from pathlib import Path, PurePosixPath
 from filelock import FileLock
 
 from fognn.datasets.download import download
-from fognn.datasets.files import SourceError, disk_error, sha256_of, write_whole
+from fognn.utils.errors import FileError
+from fognn.utils.files import disk_error, sha256_of, write_whole
 
-__all__ = ["Source", "SourceError", "cache_dir", "data_dir", "fetch", "find", "sha256_of"]
+__all__ = ["FileError", "Source", "cache_dir", "data_dir", "fetch", "find", "sha256_of"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def data_dir(data: str | Path | None = None) -> Path | None:
         return None
     folder = Path(data).expanduser()
     if not folder.is_dir():
-        raise SourceError(f"{name} must name an existing folder, got {str(data)!r}")
+        raise FileError(f"{name} must name an existing folder, got {str(data)!r}")
     return folder
 
 
@@ -98,7 +99,7 @@ def fetch(source: Source, data: str | Path | None = None) -> Path:
     warning. A download goes on where an earlier one stopped, shows its progress
     in a terminal, and enters the cache only when its checksum is right. Two
     processes that ask at once download once. Whatever goes wrong is a
-    :class:`SourceError` of one sentence.
+    :class:`FileError` of one sentence.
 
     Args:
         source (Source): What to get.
@@ -128,15 +129,15 @@ def fetch(source: Source, data: str | Path | None = None) -> Path:
     return target
 
 
-def _missing(source: Source, folder: Path | None, target: Path) -> SourceError:
+def _missing(source: Source, folder: Path | None, target: Path) -> FileError:
     where = f"in {folder} and in the cache" if folder else "in the cache (no FOGNN_DATA is set)"
     todo = source.hint or (f"get it from {source.url}" if source.url else "get it by hand")
     if target.is_file():
-        return SourceError(
+        return FileError(
             f"{target} is damaged: its SHA-256 is {sha256_of(target)}, it must be "
             f"{source.sha256}; remove it, then: {todo}"
         )
-    return SourceError(
+    return FileError(
         f"{source.path} is not {where}, and it cannot be downloaded: {todo}, and put it at {target}"
     )
 
@@ -163,6 +164,6 @@ def _find_cached(source: Source) -> Path | None:
     if sha256_of(path) != source.sha256:
         return None
     # A cache that cannot be written is still a good cache: it is only read again next time.
-    with suppress(OSError, SourceError):
+    with suppress(OSError, FileError):
         _stamp(path, source.sha256)
     return path

@@ -11,10 +11,10 @@ from filelock import FileLock
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
-from fognn.datasets.files import disk_error, write_whole
-from fognn.datasets.flat import DAMAGE
-from fognn.datasets.sources import SourceError, cache_dir
-from fognn.ops.torch_file import load_torch
+from fognn.datasets.sources import cache_dir
+from fognn.utils.errors import FileError
+from fognn.utils.files import DAMAGE, disk_error, write_whole
+from fognn.utils.torch_files import load_torch
 
 __all__ = ["SplitDataset"]
 
@@ -107,7 +107,7 @@ class SplitDataset(InMemoryDataset):
             self._data = Data.from_dict(_widened(stored["tensors"], stored["long"]))
             self.slices = stored["slices"]
         except DAMAGE as error:
-            raise SourceError(
+            raise FileError(
                 f"{path} is damaged ({type(error).__name__}): remove it, it will be made again"
             ) from error
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.flat import fingerprint, flatten, read_npz, slices_of
-from fognn.datasets.sources import Source, SourceError, fetch, find
+from fognn.datasets.flat import file_stamp, flatten, read_npz, slices_of
+from fognn.datasets.sources import Source, fetch, find
 from fognn.datasets.split_dataset import SplitDataset
 from fognn.datasets.unpickle import load_official
+from fognn.utils.errors import FileError
 
 __all__ = ["TSP", "neighbour_graph"]
 
@@ -98,7 +99,7 @@ class TSP(SplitDataset):
             raise ValueError(f"TSP: k must be 25 for the official file, got {k}")
         self.split, self.source, self.k = split, source, k
         self._path = fetch(files[source], data)
-        variant = f"tsp-v1-{source}-{fingerprint(self._path)}-k{k}-{split}"
+        variant = f"tsp-v1-{source}-{file_stamp(self._path)}-k{k}-{split}"
         super().__init__(root, "tsp", variant, transform, pre_transform, pre_filter)
 
     def read(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -168,9 +169,9 @@ def _read_prepared(path: Path, k: int) -> tuple[dict[str, Tensor], dict[str, Ten
 
 def _check(path: Path, n: NDArray[np.int64], c: NDArray[Any], t: NDArray[np.int64]) -> None:
     if n.ndim != 1 or not len(n) or n.min() < 1 or n.max() >= 2**15:
-        raise SourceError(f"{path} is no TSP file: n must hold counts of 1 to 32,767 points")
+        raise FileError(f"{path} is no TSP file: n must hold counts of 1 to 32,767 points")
     if c.shape != (n.sum(), 2) or t.shape != (n.sum(),):
-        raise SourceError(
+        raise FileError(
             f"{path} is no TSP file: c has shape {c.shape} and t {t.shape}, where n says "
             f"{(int(n.sum()), 2)} and {(int(n.sum()),)}"
         )
@@ -181,13 +182,13 @@ def _check(path: Path, n: NDArray[np.int64], c: NDArray[Any], t: NDArray[np.int6
 
     if not np.isfinite(c).all():
         at = instance(~np.isfinite(c).all(1))
-        raise SourceError(f"{path}: instance {at} has a coordinate that is no number")
+        raise FileError(f"{path}: instance {at} has a coordinate that is no number")
     # A tour is a permutation if its nodes are in range and each is met once.
     outside = (t < 0) | (t >= np.repeat(n, n))
     visits = np.bincount(np.repeat(ends - n, n) + np.where(outside, 0, t), minlength=len(t))
     if outside.any() or (visits != 1).any():
         at = instance(outside | (visits != 1))
-        raise SourceError(
+        raise FileError(
             f"{path}: the tour of instance {at} is no permutation of its {n[at]} points"
         )
 

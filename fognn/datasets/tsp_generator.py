@@ -17,8 +17,8 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from fognn.datasets.files import write_whole
 from fognn.datasets.flat import read_npz
+from fognn.utils.files import write_whole
 
 __all__ = ["generate_tsp", "random_instance"]
 

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.flat import fingerprint, flatten, read_npz, slices_of
+from fognn.datasets.flat import file_stamp, flatten, read_npz, slices_of
 from fognn.datasets.molecules import ATOMS, read_smiles_csv
-from fognn.datasets.sources import Source, SourceError, cache_dir, fetch, find
+from fognn.datasets.sources import Source, cache_dir, fetch, find
 from fognn.datasets.split_dataset import SplitDataset
+from fognn.utils.errors import FileError
 
 __all__ = ["ZINC"]
 
@@ -92,7 +93,7 @@ class ZINC(SplitDataset):
         self._without_node_features = without_node_features
         self._pyg = folder / "pyg"
         self.source, self._path = self._choose(source, data)
-        made = self.source if self._path is None else f"{self.source}-{fingerprint(self._path)}"
+        made = self.source if self._path is None else f"{self.source}-{file_stamp(self._path)}"
         variant = f"zinc-v1-{'12k' if subset else '250k'}-{made}-{split}"
         if without_node_features:
             variant += "-all-atoms-1"
@@ -111,7 +112,7 @@ class ZINC(SplitDataset):
                 if (path := find(file, data)) is not None:
                     return name, path
             if not self._has_pyg():
-                raise SourceError(
+                raise FileError(
                     f"{stem}.npz and {stem}_{self.split}.csv are neither in the data folder nor in "
                     "the cache: set FOGNN_DATA to a folder that has one of them, or say "
                     'ZINC(source="pyg") to download it with PyG'
@@ -144,7 +145,7 @@ class ZINC(SplitDataset):
                     shutil.rmtree(self._pyg / "raw", ignore_errors=True)
                     for archive in self._pyg.glob("*.zip*"):
                         archive.unlink()
-                raise SourceError(
+                raise FileError(
                     f"PyG could not get ZINC ({type(error).__name__}: {error}): check the network "
                     f"and remove {self._pyg}, or set FOGNN_DATA to a folder with zinc/zinc12k.npz"
                 ) from error
@@ -193,8 +194,8 @@ def _check(
     edge_attr: NDArray[Any],
     y: NDArray[Any],
 ) -> None:
-    def refuse(what: str) -> SourceError:
-        return SourceError(f"{path} is not a ZINC file: its split {split!r} has {what}")
+    def refuse(what: str) -> FileError:
+        return FileError(f"{path} is not a ZINC file: its split {split!r} has {what}")
 
     if not len(n) == len(e) == len(y) or min(n.min(), e.min()) < 0:
         raise refuse(f"{len(n)} node counts, {len(e)} edge counts and {len(y)} labels")

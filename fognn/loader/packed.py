@@ -9,7 +9,7 @@ from torch import Tensor
 from fognn.loader.columns import read_columns
 from fognn.loader.order import epoch_order, samples_per_rank
 from fognn.loader.pack import Pack
-from fognn.ops import checks
+from fognn.utils import checks
 
 
 class PackedLoader:

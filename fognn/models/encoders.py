@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import Embedding, Module
 from torch_geometric.nn import Linear
 
-from fognn.ops import checks
+from fognn.utils import checks
 
 
 class TokenEncoder(Module):

@@ -6,7 +6,8 @@ from fognn.models.encoders import ConstantEncoder
 from fognn.models.heads import _Head
 from fognn.models.summary import summary
 from fognn.nn import Block
-from fognn.ops import adjacency, checks
+from fognn.ops import adjacency
+from fognn.utils import checks
 
 
 class GraphNet(Module):

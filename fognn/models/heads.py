@@ -6,7 +6,8 @@ from torch import Tensor
 from torch.nn import Module, ModuleList, ReLU, Sequential
 from torch_geometric.nn import Linear, global_add_pool, global_mean_pool
 
-from fognn.ops import Adjacency, add_ends, checks
+from fognn.ops import Adjacency, add_ends
+from fognn.utils import checks
 
 
 class _Head(Module):

@@ -8,7 +8,7 @@ from pickle import UnpicklingError
 from torch import Tensor
 from torch.nn import Module
 
-from fognn.ops.torch_file import load_torch
+from fognn.utils.torch_files import load_torch
 
 __all__ = ["CARD", "CONFIG", "WEIGHTS", "check_folder", "load_weights", "move_into"]
 

@@ -1,6 +1,5 @@
 """Networks by name."""
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -14,8 +13,7 @@ from fognn.models.graph_net import GraphNet
 from fognn.models.heads import JumpingHead, MLPHead
 from fognn.models.task import TASKS, Task
 from fognn.nn import FOG, Block, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv, WithFOG
-from fognn.nn.fog import fog_widths
-from fognn.ops import checks
+from fognn.utils import checks
 
 Layer = Callable[..., Module]
 
@@ -31,7 +29,7 @@ class _Host:
     jumping: bool = False
 
 
-def _gcn(channels: int, q: int, *_: Any, norm: str = "mean") -> Module:
+def _gcn(channels: int, q: int, *_: Any, norm: str = "sym") -> Module:
     return GCNConv(channels, q, norm)
 
 
@@ -93,27 +91,19 @@ def create_model(name: str, task: str | Task | None = None, **settings: Any) -> 
             :class:`FewShotNet`.
     """
     key = name.lower() if isinstance(name, str) else name
-    _known("name", key, _NAMES)
+    checks.known("create_model", "name", key, _NAMES)
     if key in FEW_SHOT:
         if task is not None:
             raise ValueError(f"create_model: task must be None for {key!r}, got {task!r}")
         return FewShotNet(FEW_SHOT[key], **settings)
     if isinstance(task, str):
-        _known("task", task.lower(), list(TASKS))
+        checks.known("create_model", "task", task.lower(), TASKS)
         task = TASKS[task.lower()]
     if not isinstance(task, Task):
         raise ValueError(
             f"create_model: task must be a Task or one of {', '.join(TASKS)}, got {task!r}"
         )
     return _graph_net(key, task, **settings)
-
-
-def _known(argument: str, value: object, known: list[str]) -> None:
-    if value in known:
-        return
-    near = difflib.get_close_matches(str(value), known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
-    raise ValueError(f"create_model: {argument} must be a known one, got {value!r}; {hint}")
 
 
 def _graph_net(
@@ -141,9 +131,6 @@ def _graph_net(
     p = 0
     if fog_name:
         p = _fog_channels(name, channels, fog_channels, alone=host is None)
-        default = fog_widths(p)
-        h1 = default[0] if h1 is None else h1
-        h2 = default[1] if h2 is None else h2
     elif (fog_channels, h1, h2) != (None, None, None):
         raise ValueError(f"create_model: fog_channels, h1 and h2 must be None for {name!r}")
 
@@ -153,7 +140,7 @@ def _graph_net(
         if host is not None:
             parts.append(host.conv(channels, channels - p, p > 0, layer, layers, **options))
         if p:
-            parts.append(FOG(channels, h1, h2, p))  # type: ignore[arg-type]
+            parts.append(FOG(channels, p, h1, h2))
         conv = WithFOG(*parts) if len(parts) == 2 else parts[0]  # type: ignore[arg-type]
         # The benchmark's GraphSAGE has its activation inside, before the norm.
         act = None if options.get("benchmark") else (host.act if host else "relu")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fognn.ops import checks
+from fognn.utils import checks
 
 
 @dataclass(frozen=True)

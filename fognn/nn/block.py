@@ -7,7 +7,8 @@ from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import PairTensor
 
 from fognn.nn.norms import is_torchs, norm_now, track
-from fognn.ops import checks, dropout, norm_residual
+from fognn.ops import dropout, norm_residual
+from fognn.utils import checks
 
 
 class Block(Module):

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import BatchNorm2d, Conv2d, Dropout2d, LeakyReLU, MaxPool2d, Module, Sequential
 from torch_geometric.nn import BatchNorm, DenseGraphConv, Linear
 
-from fognn.nn.fog import FOG, fog_widths
-from fognn.ops import checks
+from fognn.nn.fog import FOG
+from fognn.utils import checks
 
 
 def _tasks(owner: str, x: Tensor, channels: int) -> None:
@@ -125,7 +125,7 @@ class FewShotLayer(Module):
         self.neighbours = neighbours
         p = {"gnn": 0, "fog": out_channels, "gnn+fog": out_channels // 2}[kind]
         self.adjacency = AdjacencyMLP(in_channels)
-        self.fog = DenseFOG(in_channels, *fog_widths(p), p) if p else None
+        self.fog = DenseFOG(in_channels, p) if p else None
         self.conv = DenseGraphConv(in_channels, out_channels - p) if p < out_channels else None
         self.norm = BatchNorm(out_channels)
 

@@ -7,7 +7,8 @@ from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.inputs import edge_weights, node_pair
-from fognn.ops import adjacency, checks, kron_linear, spmm
+from fognn.ops import adjacency, kron_linear, spmm
+from fognn.utils import checks
 
 
 def fog_widths(out_channels: int) -> tuple[int, int]:
@@ -47,12 +48,13 @@ class FOG(Module):
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
             first input to the forward method.
-        h1 (int): Size :math:`C_{h1}` of the shrunk centre features.
-        h2 (int): Size :math:`C_{h2}` of the shrunk neighbour features. :meth:`fog_widths` gives
-            the paper's choice of both.
         out_channels (int): Size :math:`C_p` of each output sample.
-        check (bool, optional): If set to :obj:`True`, NaN or infinity in the features or weights
-            is a :class:`ValueError` that names the row. It costs a pass over the features.
+        h1 (int, optional): Size :math:`C_{h1}` of the shrunk centre features.
+            (default: that of :meth:`fog_widths`)
+        h2 (int, optional): Size :math:`C_{h2}` of the shrunk neighbour features.
+            (default: that of :meth:`fog_widths`)
+        check (bool, optional): If set to :obj:`True`, raises a :class:`ValueError` that names the
+            row if features or weights hold NaN or infinity. This costs a pass over the features.
             (default: :obj:`False`)
 
     Shapes:
@@ -68,21 +70,27 @@ class FOG(Module):
     """
 
     def __init__(
-        self, in_channels: int, h1: int, h2: int, out_channels: int, check: bool = False
+        self,
+        in_channels: int,
+        out_channels: int,
+        h1: int | None = None,
+        h2: int | None = None,
+        check: bool = False,
     ) -> None:
         super().__init__()
         if in_channels != -1:
             checks.positive_int("FOG", "in_channels", in_channels)
-        self.h1 = checks.positive_int("FOG", "h1", h1)
-        self.h2 = checks.positive_int("FOG", "h2", h2)
         self.out_channels = checks.positive_int("FOG", "out_channels", out_channels)
+        default_h1, default_h2 = fog_widths(out_channels)
+        self.h1 = default_h1 if h1 is None else checks.positive_int("FOG", "h1", h1)
+        self.h2 = default_h2 if h2 is None else checks.positive_int("FOG", "h2", h2)
         self.check = check
 
-        self.lin_1 = Linear(in_channels, h1)
-        self.norm_1 = BatchNorm(h1, allow_single_element=True)
-        self.lin_2 = Linear(h1, h2)
-        self.norm_2 = BatchNorm(h2, allow_single_element=True)
-        self.lin_vu = Linear(h1 * h2, out_channels)
+        self.lin_1 = Linear(in_channels, self.h1)
+        self.norm_1 = BatchNorm(self.h1, allow_single_element=True)
+        self.lin_2 = Linear(self.h1, self.h2)
+        self.norm_2 = BatchNorm(self.h2, allow_single_element=True)
+        self.lin_vu = Linear(self.h1 * self.h2, out_channels)
 
         self.reset_parameters()
 
@@ -135,7 +143,7 @@ class FOG(Module):
         return kron_linear(h_v, h_sum.t(), self.lin_vu.weight, self.lin_vu.bias)
 
     def __repr__(self) -> str:
-        widths = f"{self.in_channels}, {self.h1}, {self.h2}, {self.out_channels}"
+        widths = f"{self.in_channels}, {self.out_channels}, h1={self.h1}, h2={self.h2}"
         return f"{self.__class__.__name__}({widths})"
 
 

@@ -6,7 +6,8 @@ from torch_geometric.nn.inits import glorot
 from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.inputs import node_pair
-from fognn.ops import adjacency, checks, edge_softmax, spmm
+from fognn.ops import adjacency, edge_softmax, spmm
+from fognn.utils import checks
 
 
 class GATConv(Module):

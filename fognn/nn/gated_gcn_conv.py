@@ -6,7 +6,8 @@ from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.inputs import node_pair
 from fognn.nn.norms import is_torchs, norm_now, track
-from fognn.ops import Adjacency, adjacency, checks, gated_edges, gated_sum, stacked
+from fognn.ops import Adjacency, adjacency, gated_edges, gated_sum, stacked
+from fognn.utils import checks
 
 
 class GatedGCNConv(Module):

@@ -6,7 +6,8 @@ from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.inputs import edge_weights, node_pair
-from fognn.ops import Adjacency, adjacency, checks, segment_sum, spmm
+from fognn.ops import Adjacency, adjacency, segment_sum, spmm
+from fognn.utils import checks
 
 
 class GCNConv(Module):
@@ -24,9 +25,8 @@ class GCNConv(Module):
         norm (str, optional): :obj:`"mean"`: :math:`c_{vu} = \sum_j w_{vj}`, the number of
             neighbours if there are no weights; :obj:`"sym"`: :math:`c_{vu} = \sqrt{d_u d_v}` with
             the weighted in-degrees :math:`d`; :obj:`"none"`: :math:`c_{vu} = 1`. The FOG paper
-            writes the symmetric one, and its GCN+FOG has it; the figures of GCN that it quotes are
-            those of the mean.
-            (default: :obj:`"mean"`)
+            writes the symmetric one; the figures of GCN that it quotes are those of the mean.
+            (default: :obj:`"sym"`)
 
     Shapes:
         - **inputs:**
@@ -38,7 +38,7 @@ class GCNConv(Module):
         - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})`
     """
 
-    def __init__(self, in_channels: int, out_channels: int, norm: str = "mean") -> None:
+    def __init__(self, in_channels: int, out_channels: int, norm: str = "sym") -> None:
         super().__init__()
         checks.one_of("GCNConv", "norm", norm, ("mean", "sym", "none"))
         self.out_channels = checks.positive_int("GCNConv", "out_channels", out_channels)

@@ -10,7 +10,8 @@ from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.inputs import edge_weights, node_pair
-from fognn.ops import adjacency, checks, spmm
+from fognn.ops import adjacency, spmm
+from fognn.utils import checks
 
 
 class GINConv(Module):

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 from torch_geometric.typing import PairTensor
 
-from fognn.ops import Adjacency, checks
+from fognn.ops import Adjacency
+from fognn.utils import checks
 
 
 def node_pair(

@@ -6,7 +6,8 @@ from torch_geometric.nn import Linear
 from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.inputs import node_pair
-from fognn.ops import adjacency, checks, spmm
+from fognn.ops import adjacency, spmm
+from fognn.utils import checks
 
 
 class SAGEConv(Module):

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.nn import Module
 
 from fognn.nn.fog import FOG
+from fognn.utils import checks
 
 
 class WithFOG(Module):
@@ -23,18 +24,24 @@ class WithFOG(Module):
     Args:
         conv (torch.nn.Module): The layer. Its forward method must have arguments :obj:`x` and
             :obj:`edge_index`.
-        fog (FOG): The FOG module, as wide as the layer's input.
+        out_channels (int or FOG): Size of FOG's part of the output, or a ready :class:`FOG`. FOG's
+            input is as wide as the layer's; where the layer does not say how wide that is, FOG
+            derives it from the first input to the forward method.
 
     Example::
 
-        conv = WithFOG(GATConv(64, 8, heads=4), FOG(64, 8, 4, 32))
+        conv = WithFOG(GATConv(64, 8, heads=4), 32)
         x = conv(x, edge_index)  # 64 channels: 32 of FOG, 32 of GAT
     """
 
-    def __init__(self, conv: Module, fog: FOG) -> None:
+    def __init__(self, conv: Module, out_channels: int | FOG) -> None:
         super().__init__()
-        if not isinstance(fog, FOG):
-            raise ValueError(f"WithFOG: fog must be a FOG module, got {type(fog).__name__}")
+        if isinstance(out_channels, FOG):
+            fog = out_channels
+        else:
+            checks.positive_int("WithFOG", "out_channels", out_channels)
+            in_channels = getattr(conv, "in_channels", -1)
+            fog = FOG(in_channels if isinstance(in_channels, int) else -1, out_channels)
         names = list(inspect.signature(conv.forward).parameters)
         for name in ("x", "edge_index"):
             if name not in names:

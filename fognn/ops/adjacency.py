@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 
-from fognn.ops.checks import outside
+from fognn.utils.checks import outside
 
 
 class Adjacency(NamedTuple):

@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fognn.ops.adjacency import rows_of
-from fognn.ops.checks import outside
+from fognn.utils.checks import outside
 
 # Torch says it once a process, of matrices that no user of ours ever sees.
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)

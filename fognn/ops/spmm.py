@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fognn.ops import kernels
 from fognn.ops.adjacency import Adjacency, rows_of, transpose
-from fognn.ops.checks import one_of
+from fognn.utils.checks import one_of
 
 
 def spmm(adj: Adjacency, x: Tensor, weight: Tensor | None = None, reduce: str = "sum") -> Tensor:

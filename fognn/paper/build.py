@@ -7,10 +7,6 @@ from torch.nn import Module
 from fognn.models import create_model
 from fognn.paper.rows import Row
 
-# The paper's equation of GCN is the symmetric one. The figures that it prints for GCN are those of
-# the public benchmark, which takes the mean; its own GCN+FOG fits the equation, and not the mean
-# (docs/reproduction.md).
-_NORMS = {"GCN": "mean", "GCN+FOG": "sym"}
 # The limitation study replaces every atom by the same one, in the network of ZINC.
 _TASKS = {"ZINC-without-node-features": "zinc"}
 
@@ -26,7 +22,7 @@ def build(row: Row, **settings: Any) -> Module:
             GatedGCN.
     """
     task = None if row.few_shot else _TASKS.get(row.dataset, row.dataset.lower())
-    return create_model(name_of(row), task, **(settings_of(row) | settings))
+    return create_model(name_of(row), task, **(model_settings(row) | settings))
 
 
 def name_of(row: Row) -> str:
@@ -34,7 +30,7 @@ def name_of(row: Row) -> str:
     return f"fewshot-{row.model}".lower() if row.few_shot else row.model.lower()
 
 
-def settings_of(row: Row) -> dict[str, Any]:
+def model_settings(row: Row) -> dict[str, Any]:
     r"""The settings of a row's network, as :func:`fognn.models.create_model` takes them."""
     if row.few_shot:
         return {"layers": row.layers}
@@ -45,8 +41,8 @@ def settings_of(row: Row) -> dict[str, Any]:
     }
     if row.h1 is not None:
         own |= {"h1": row.h1, "h2": row.h2, "fog_channels": row.p}
-    if row.model in _NORMS:
-        own["norm"] = _NORMS[row.model]
+    if row.norm is not None:
+        own["norm"] = row.norm
     if row.heads is not None:
         own["heads"] = row.heads[0]
     return own

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fognn.ops import checks
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.line import Line, mean_of
 from fognn.paper.pairing import Paired, paired_difference
-from fognn.paper.rows import rows
+from fognn.paper.rows import get_row
 from fognn.paper.scores import check_result, held_out_of, score_of
-from fognn.paper.tables import TABLES, Planned, check_table, label_of, plan, reading_of
+from fognn.paper.tables import Planned, check_table, label_of, plan, reading_of
 from fognn.training import Config
 from fognn.training.values import flat
+from fognn.utils import checks
 
 __all__ = ["Line", "Paired", "compare"]
 
@@ -25,7 +25,7 @@ _NOT_WHAT = ("seed", "machine.", "data.folder")
 
 
 def compare(
-    table: str, entries: Sequence[Entry], at: str = "last", over: str = "batches"
+    table: str, entries: Sequence[LedgerEntry], at: str = "last", over: str = "batches"
 ) -> list[Line]:
     r"""A line for each row of a table, measured or not, and for each of our variants that was
     measured, in the table's order.
@@ -44,7 +44,7 @@ def compare(
     checks.one_of("compare", "at", at, ("last", "best"))
     checks.one_of("compare", "over", over, ("batches", "items"))
     places = {(p.row, p.variant): place for place, p in enumerate(plan(table))}
-    groups: dict[tuple[int, str, tuple[str, ...]], list[Entry]] = {
+    groups: dict[tuple[str, str, tuple[str, ...]], list[LedgerEntry]] = {
         (row, variant, ()): [] for row, variant in places if not variant
     }
     for entry in entries:
@@ -55,7 +55,7 @@ def compare(
     # A variant of a later version is not in the plan: it stands behind those that are.
     lines.sort(
         key=lambda line: (
-            line.row,
+            places[line.row, ""],
             places.get((line.row, line.variant), len(places)),
             line.changed,
         )
@@ -63,10 +63,8 @@ def compare(
     return [_with_host(line, lines, at, over) for line in lines]
 
 
-def _check(table: str, entry: Entry) -> None:
-    known = rows()
-    fits = 0 <= entry.row < len(known) and known[entry.row].table == TABLES[table].number
-    if entry.table != table or not fits:
+def _check(table: str, entry: LedgerEntry) -> None:
+    if entry.table != table or entry.row not in {run.row for run in plan(table)}:
         raise ValueError(
             f"compare: entries must be of table {table!r}, got {entry.key!r} of table "
             f"{entry.table!r}, row {entry.row}"
@@ -74,7 +72,7 @@ def _check(table: str, entry: Entry) -> None:
     check_result(entry)
 
 
-def _changes(entry: Entry) -> list[str]:
+def _changes(entry: LedgerEntry) -> list[str]:
     r"""Where a run does not follow the protocol of its row."""
     try:
         config = Config.from_dict(entry.config)
@@ -95,10 +93,10 @@ def _what(named: Mapping[str, Any]) -> dict[str, Any]:
 
 def _line(
     table: str,
-    row: int,
+    row: str,
     variant: str,
     changed: tuple[str, ...],
-    entries: list[Entry],
+    entries: list[LedgerEntry],
     at: str,
     over: str,
 ) -> Line:
@@ -108,7 +106,7 @@ def _line(
             raise ValueError(
                 f"compare: entries must not hold a run twice, got {one.key!r} and {other.key!r}"
             )
-    printed = rows()[row]
+    printed = get_row(row)
     label = label_of(printed, variant)
     line = Line(
         table, row, variant, f"{label} [{', '.join(changed)}]" if changed else label, changed

@@ -8,7 +8,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from fognn.datasets.files import SourceError, disk_error, write_whole
+from fognn.utils.errors import FileError
+from fognn.utils.files import disk_error, write_whole
 
 __all__ = ["KeyedLines"]
 
@@ -78,7 +79,7 @@ class KeyedLines:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=_PATIENCE)
         except Timeout as error:
-            raise SourceError(
+            raise FileError(
                 f"{self.path} could not be written, another process has held {lock.lock_file} for "
                 f"{_PATIENCE:.0f} seconds: end that process and try again"
             ) from error

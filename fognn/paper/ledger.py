@@ -12,13 +12,13 @@ from fognn.paper.tables import Planned
 from fognn.training import Config, Result
 from fognn.training.run_folder import TIMES, read_metrics
 
-__all__ = ["Entry", "Ledger", "entry_of"]
+__all__ = ["Ledger", "LedgerEntry", "ledger_entry"]
 
 _DIGITS = 7  # of a curve's numbers: more than a plot can show
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     r"""One finished run.
 
     Args:
@@ -38,7 +38,7 @@ class Entry:
 
     key: str
     table: str
-    row: int
+    row: str
     variant: str
     label: str
     model: str
@@ -56,7 +56,7 @@ class Entry:
         return content | {key: self.more[key] for key in sorted(self.more)}
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any], where: str = "entry") -> "Entry":
+    def from_dict(cls, content: dict[str, Any], where: str = "entry") -> "LedgerEntry":
         r"""The opposite of :meth:`to_dict`; a value that is missing or wrong is an error."""
         for name, kind in _KINDS.items():
             if type(content.get(name)) is not kind:
@@ -68,7 +68,9 @@ class Entry:
 
 # What JSON gives for the types of a line's values.
 _KINDS = {
-    name: get_origin(hint) or hint for name, hint in get_type_hints(Entry).items() if name != "more"
+    name: get_origin(hint) or hint
+    for name, hint in get_type_hints(LedgerEntry).items()
+    if name != "more"
 }
 
 
@@ -86,19 +88,19 @@ class Ledger:
         self.path = Path(path)
         self._lines = KeyedLines(self.path)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LedgerEntry]:
         r"""All runs, in the order in which they were added; a damaged line is an error."""
         return [
-            Entry.from_dict(content, f"{self.path}, {content['key']}")
+            LedgerEntry.from_dict(content, f"{self.path}, {content['key']}")
             for content in self._lines.read()
         ]
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: LedgerEntry) -> None:
         r"""Adds a run, in the place of an earlier one with the same key."""
         self._lines.put(entry.to_dict())
 
 
-def entry_of(planned: Planned, folder: Path) -> Entry:
+def ledger_entry(planned: Planned, folder: Path) -> LedgerEntry:
     r"""The line of a finished run.
 
     Args:
@@ -122,7 +124,7 @@ def entry_of(planned: Planned, folder: Path) -> Entry:
         )
     file = folder / "result.json"
     ended = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-    return Entry(
+    return LedgerEntry(
         key=planned.key,
         table=planned.table,
         row=planned.row,

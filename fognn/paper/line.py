@@ -4,9 +4,9 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.pairing import Paired
-from fognn.paper.rows import Row, rows
+from fognn.paper.rows import Row, get_row
 
 __all__ = ["Line", "mean_of"]
 
@@ -31,11 +31,11 @@ class Line:
     """
 
     table: str
-    row: int
+    row: str
     variant: str
     label: str
     changed: tuple[str, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
     values: tuple[float, ...] = ()
     mean: float | None = None
     sd: float | None = None
@@ -48,7 +48,7 @@ class Line:
     @property
     def paper(self) -> Row:
         r"""The row of the paper that it is or varies."""
-        return rows()[self.row]
+        return get_row(self.row)
 
     @property
     def ours(self) -> bool:

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.scores import fold_scores, score_of
 from fognn.paper.student_t import t_interval
 
@@ -38,7 +38,7 @@ class Paired:
 
 
 def paired_difference(
-    host: str, ours: Sequence[Entry], theirs: Sequence[Entry], at: str, over: str
+    host: str, ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
 ) -> Paired | None:
     r"""The difference of two networks, the first minus the second; :obj:`None` if they have no
     seed in common.

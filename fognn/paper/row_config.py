@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fognn.datasets.catalog import entry_of
+from fognn.datasets.catalog import dataset_info
 from fognn.models import list_models
-from fognn.paper.build import name_of, settings_of
+from fognn.paper.build import model_settings, name_of
 from fognn.paper.rows import Row, rows
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.data import PLAIN_ZINC, few_shot
@@ -32,7 +32,7 @@ def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
         seed: The seed.
         **settings: Of the network, what to change, as in :func:`fognn.paper.build`.
     """
-    model = ModelConfig(name_of(row), settings_of(row) | settings)
+    model = ModelConfig(name_of(row), model_settings(row) | settings)
     return Config(_data(row.dataset), model, _training(row), seed)
 
 
@@ -110,10 +110,10 @@ def _data(name: str) -> DataConfig:
     shots = _SHOTS.fullmatch(name)
     if shots:
         n_way, k_shot = int(shots[2]), int(shots[3])
-        return DataConfig(entry_of(shots[1]).name, n_way=n_way, k_shot=k_shot)
+        return DataConfig(dataset_info(shots[1]).name, n_way=n_way, k_shot=k_shot)
     if name.lower() == PLAIN_ZINC.lower():
         return DataConfig(PLAIN_ZINC)
-    return DataConfig(entry_of(name).name)
+    return DataConfig(dataset_info(name).name)
 
 
 def _training(row: Row) -> TrainingConfig:

@@ -6,12 +6,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from fognn.utils import checks
+
 
 @dataclass(frozen=True)
 class Row:
     r"""One row of one of the paper's tables: what was built, how it was trained, what was printed.
 
     Args:
+        id: Its name, as ``"zinc/gcn+fog"``, which never changes.
         table: The number of the table.
         title: What the table is about.
         dataset: The dataset, as the paper calls it.
@@ -36,9 +39,11 @@ class Row:
         fc1: Width of the head's first hidden layer.
         fc2: Width of the head's second hidden layer.
         heads: The attention heads of each layer.
+        norm: Of GCN: ``"sym"`` or ``"mean"``.
         note: Where the paper contradicts itself, and which side is right.
     """
 
+    id: str
     table: int
     title: str
     dataset: str
@@ -61,6 +66,7 @@ class Row:
     fc1: int | None = None
     fc2: int | None = None
     heads: tuple[int, ...] | None = None
+    norm: str | None = None
     patience: int | None = None
     min_lr: float | None = None
     epochs: int | None = None
@@ -94,6 +100,15 @@ def rows(
             raise ValueError(f"rows: {name} must be one of {known}, got {value!r}")
         found = kept
     return found
+
+
+def get_row(id: str) -> Row:
+    r"""The row with a name, as ``"zinc/gcn+fog"``."""
+    for row in _rows():
+        if row.id == id:
+            return row
+    checks.known("get_row", "id", id, [row.id for row in _rows()])
+    raise AssertionError
 
 
 @cache

@@ -3,7 +3,7 @@ r"""Which of a run's numbers a table shows."""
 from dataclasses import dataclass
 from typing import Any
 
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 
 __all__ = ["Score", "check_result", "fold_scores", "held_out_of", "score_of", "validation_of"]
 
@@ -16,7 +16,7 @@ class Score:
     spread: float | None = None
 
 
-def check_result(entry: Entry) -> None:
+def check_result(entry: LedgerEntry) -> None:
     r"""Refuses a run whose result is not whole."""
     if "test" not in entry.result:
         raise ValueError(f"the ledger's {entry.key!r}: result.test must be there, or be null")
@@ -27,25 +27,25 @@ def check_result(entry: Entry) -> None:
             _score(entry, "val" if entry.result["test"] is None else "test", at, over)
 
 
-def score_of(entry: Entry, at: str, over: str) -> Score:
+def score_of(entry: LedgerEntry, at: str, over: str) -> Score:
     r"""The figure of a run: of its test split at an epoch in an average; without a test split, as
     on IMDB-MULTI, of its validation at the best epoch, over items."""
     return _score(entry, *_where(entry, at, over))
 
 
-def held_out_of(entry: Entry) -> Score | None:
+def held_out_of(entry: LedgerEntry) -> Score | None:
     r"""Of a run without a test split: its validation at the last epoch, which no number chose."""
     if entry.result["test"] is not None:
         return None
     return _score(entry, "val", "last", "items")
 
 
-def validation_of(entry: Entry) -> float:
+def validation_of(entry: LedgerEntry) -> float:
     r"""What runs are chosen by: the validation metric over items, at the best epoch."""
     return float(_number(entry.result, entry.key, "val", "best", "items"))
 
 
-def fold_scores(entry: Entry, at: str, over: str) -> dict[int, float]:
+def fold_scores(entry: LedgerEntry, at: str, over: str) -> dict[int, float]:
     r"""The same as :func:`score_of` for each fold; nothing for a run without folds."""
     where = _where(entry, at, over)
     return {
@@ -54,11 +54,11 @@ def fold_scores(entry: Entry, at: str, over: str) -> dict[int, float]:
     }
 
 
-def _where(entry: Entry, at: str, over: str) -> tuple[str, str, str]:
+def _where(entry: LedgerEntry, at: str, over: str) -> tuple[str, str, str]:
     return ("val", "best", "items") if entry.result["test"] is None else ("test", at, over)
 
 
-def _score(entry: Entry, split: str, at: str, over: str) -> Score:
+def _score(entry: LedgerEntry, split: str, at: str, over: str) -> Score:
     value = _number(entry.result, entry.key, split, at, over)
     if entry.result.get("spread") is None:
         return Score(value)

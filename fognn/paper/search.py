@@ -7,7 +7,7 @@ from typing import Any
 
 from fognn.paper.comparison import SEARCHED
 from fognn.paper.keyed_lines import KeyedLines
-from fognn.paper.ledger import Entry, Ledger
+from fognn.paper.ledger import Ledger, LedgerEntry
 from fognn.paper.scores import validation_of
 from fognn.paper.tables import Planned
 
@@ -65,7 +65,7 @@ class Choice:
 
     key: str
     table: str
-    row: int
+    row: str
     variant: str
     label: str
     seed: int
@@ -93,7 +93,7 @@ def grid(planned: Planned) -> list[Planned]:
     return [_with_values(planned, rate, decay) for rate in RATES for decay in DECAYS]
 
 
-def choose(planned: Planned, entries: Sequence[Entry]) -> Choice:
+def choose(planned: Planned, entries: Sequence[LedgerEntry]) -> Choice:
     r"""Picks a rate and a decay by validation alone; of equal ones the first of the grid.
 
     Args:
@@ -189,7 +189,7 @@ def _known(kind: type, content: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name in names}
 
 
-def without_trials(entries: Sequence[Entry], choices: Sequence[Choice]) -> list[Entry]:
+def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
     r"""The entries without runs that were only tried: those that a search did not pick, and that
     do not have the row's own rate and decay either."""
     tried = {trial.key for choice in choices for trial in choice.tried}
@@ -197,7 +197,7 @@ def without_trials(entries: Sequence[Entry], choices: Sequence[Choice]) -> list[
     return [entry for entry in entries if entry.key not in tried - kept]
 
 
-def table_entries(results: Path, table: str) -> list[Entry]:
+def table_entries(results: Path, table: str) -> list[LedgerEntry]:
     r"""The runs of a table, from its ledger: what a search only tried is not among them."""
     entries = Ledger(results / f"{table}.jsonl").entries()
     return without_trials(entries, Choices(choices_file(results, table)).all())

@@ -3,7 +3,7 @@ r"""How wide an interval of a few measurements must be."""
 import math
 import statistics
 
-from fognn.ops import checks
+from fognn.utils import checks
 
 __all__ = ["t_interval", "t_quantile"]
 

@@ -7,12 +7,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from fognn.ops import checks
-from fognn.paper.build import settings_of
+from fognn.paper.build import model_settings
 from fognn.paper.row_config import config_of
-from fognn.paper.rows import Row, rows
+from fognn.paper.rows import Row, get_row, rows
 from fognn.training import Config
 from fognn.training.data import PLAIN_ZINC
+from fognn.utils import checks
 
 __all__ = ["TABLES", "Planned", "Table", "check_table", "label_of", "plan", "reading_of"]
 
@@ -57,7 +57,7 @@ class Planned:
 
     Args:
         table: One of :obj:`TABLES`.
-        row: The row that it is or varies: its place in :func:`fognn.paper.rows`.
+        row: The id of the row that it is or varies.
         variant: Nothing for the paper's own row; else what we changed in its network, as
             ``"norm=sym"``.
         label: What it is called in the table, as ``"GCN (norm=sym)"``.
@@ -65,7 +65,7 @@ class Planned:
     """
 
     table: str
-    row: int
+    row: str
     variant: str
     label: str
     config: Config
@@ -73,7 +73,7 @@ class Planned:
     @property
     def paper(self) -> Row:
         r"""The row of the paper."""
-        return rows()[self.row]
+        return get_row(self.row)
 
     @property
     def own(self) -> Config:
@@ -138,45 +138,39 @@ def plan(
     return [
         Planned(
             table,
-            number,
+            row.id,
             variant,
-            label_of(rows()[number], variant),
-            config_of(rows()[number], seed, **_settings(variant)).with_values(changes),
+            label_of(row, variant),
+            config_of(row, seed, **_settings(variant)).with_values(changes),
         )
         for seed in _seeds(seeds)
-        for number, variant in chosen
+        for row, variant in chosen
     ]
 
 
 def check_table(owner: str, table: object) -> None:
-    r"""Refuses what is no name of a table."""
-    if table in TABLES:
-        return
-    near = difflib.get_close_matches(str(table).lower(), TABLES, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{owner}: table must be one of {', '.join(TABLES)}, got {table!r}{hint}")
+    r"""Raises unless it is the name of a table."""
+    checks.known(owner, "table", table, TABLES)
 
 
-def _candidates(table: str, ours: bool) -> list[tuple[int, str]]:
+def _candidates(table: str, ours: bool) -> list[tuple[Row, str]]:
     r"""The rows of a table and their variants."""
-    found = [
-        (number, row) for number, row in enumerate(rows()) if row.table == TABLES[table].number
-    ]
+    found = rows(table=TABLES[table].number)
     # Table 6 has no host to compare a variant with: there the paper's rows stand alone.
-    hosts = {(row.dataset, row.model) for _, row in found}
+    hosts = {(row.dataset, row.model) for row in found}
     chosen = []
-    for number, row in found:
+    for row in found:
         host = row.model.removesuffix("+FOG")
-        chosen.append((number, ""))
+        chosen.append((row, ""))
         if ours and (row.dataset, host) in hosts:
             other = _OURS.get(row.model, _OURS.get(host, {}))
-            chosen += [(number, f"{name}={value}") for name, value in other.items()]
+            chosen += [(row, f"{name}={value}") for name, value in other.items()]
     return chosen
 
 
 def _filtered(
-    candidates: list[tuple[int, str]], models: Sequence[str] | None
-) -> list[tuple[int, str]]:
+    candidates: list[tuple[Row, str]], models: Sequence[str] | None
+) -> list[tuple[Row, str]]:
     if models is None:
         return candidates
     if isinstance(models, str) or not models:
@@ -192,8 +186,7 @@ def _filtered(
     return [chosen for chosen in candidates if _matches(names[chosen], wanted)]
 
 
-def _names(number: int, variant: str) -> list[str]:
-    row = rows()[number]
+def _names(row: Row, variant: str) -> list[str]:
     named = [_slug(row, variant), _slug(row, reading_of(row, variant))]
     return named + ([] if variant else [row.model.lower()])
 
@@ -220,13 +213,13 @@ def _settings(variant: str) -> dict[str, str]:
 
 
 def _slug(row: Row, variant: str) -> str:
-    parts = [row.model, _place(row)[0], variant.partition("=")[2]]
-    return "-".join(part for part in parts if part).lower()
+    slug, value = row.id.partition("/")[2], variant.partition("=")[2]
+    return f"{slug}-{value}" if value else slug
 
 
 def label_of(row: Row, variant: str) -> str:
     r"""What a row, or our variant of it, is called in its table."""
-    place = _place(row)[1]
+    place = _place(row)
     name = f"{row.model}, {place}" if place else row.model
     return f"{name} ({variant})" if variant else name
 
@@ -234,18 +227,16 @@ def label_of(row: Row, variant: str) -> str:
 def reading_of(row: Row, variant: str) -> str:
     r"""How a row, or our variant of it, reads what the paper leaves open: ``"norm=sym"``, or
     nothing where it is silent."""
-    norm = settings_of(row).get("norm")
+    norm = model_settings(row).get("norm")
     return variant or (f"norm={norm}" if norm else "")
 
 
-def _place(row: Row) -> tuple[str, str]:
-    r"""What tells a row from others with the same network, for its slug and for its label."""
+def _place(row: Row) -> str:
+    r"""What tells a row from others of its table with the same network."""
     if row.few_shot:
-        shots = row.dataset.rpartition("-")[2].removesuffix("shot")
-        return f"{shots}shot", f"{shots}-shot"
+        return row.dataset.rpartition("-")[2].replace("shot", "-shot")
     if row.table == TABLES["widths"].number:
-        return f"c{row.channels[0]}", f"C={row.channels[0]}"
+        return f"C={row.channels[0]}"
     if row.table == TABLES["limits"].number:
-        label = "ZINC without node features" if row.dataset == PLAIN_ZINC else row.dataset
-        return row.dataset, label
-    return "", ""
+        return "ZINC without node features" if row.dataset == PLAIN_ZINC else row.dataset
+    return ""

@@ -10,8 +10,8 @@ import torch
 from torch_geometric.data import Data
 
 from fognn.datasets.catalog import CATALOG
-from fognn.datasets.entry import Entry, where
 from fognn.datasets.few_shot import ImageSet
+from fognn.datasets.info import DatasetInfo, where
 from fognn.datasets.molecules import read_smiles_csv
 from fognn.datasets.statistics import count, count_graphs
 from fognn.report.drawing import Drawing, check_output, save_drawing
@@ -63,7 +63,7 @@ def report_datasets(data: str | Path | None = None) -> str:
 
 
 def report_dataset(
-    entry: Entry,
+    entry: DatasetInfo,
     split: str | None = None,
     data: str | Path | None = None,
     draw: DrawOptions | None = None,
@@ -73,7 +73,7 @@ def report_dataset(
     What it says comes piece by piece, as it is ready.
 
     Args:
-        entry (Entry): The dataset.
+        entry (DatasetInfo): The dataset.
         split (str, optional): One split only. (default: all)
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         draw (DrawOptions, optional): What is drawn. (default: nothing)
@@ -152,7 +152,9 @@ def report_csv(
         yield from _draw(drawing, draw, path.stem, table_html(header, rows))
 
 
-def _table(entry: Entry, columns: dict[str, dict[str, float]]) -> tuple[list[str], list[list[str]]]:
+def _table(
+    entry: DatasetInfo, columns: dict[str, dict[str, float]]
+) -> tuple[list[str], list[list[str]]]:
     r"""A row for each statistic; behind each split that has published numbers, these."""
     facts = {(fact.split, fact.statistic): fact for fact in entry.facts}
     published = {split for split, _ in facts}

@@ -9,12 +9,12 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.files import write_whole
 from fognn.datasets.molecules import ATOMS
 from fognn.report.graph_panels import draw_atoms, draw_blocks, draw_network, draw_tour
 from fognn.report.molecule_drawing import has_rdkit, molecule_png, molecule_svg
 from fognn.report.page import figure_png, figure_svg, page, panels
 from fognn.report.plots import COLOURS, grid, style_axis
+from fognn.utils.files import write_whole
 
 __all__ = ["KINDS", "Drawing", "check_output", "save_drawing"]
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from fognn.ops import checks
 from fognn.paper.comparison import Line, compare
 from fognn.paper.ledger import Ledger
 from fognn.paper.search import table_entries
@@ -14,6 +13,7 @@ from fognn.paper.tables import TABLES, check_table, label_of
 from fognn.report.result_notes import direction, metric_of, notes_of, numbers_of
 from fognn.report.table_forms import as_latex, as_markdown, as_text
 from fognn.report.words import many
+from fognn.utils import checks
 
 __all__ = ["FORMS", "report_table"]
 

@@ -5,13 +5,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from fognn.datasets.files import write_whole
 from fognn.report.curves import Curve, curves_svg, swatch_svg
 from fognn.report.findings import WAYS, findings
 from fognn.report.page import figure_svg, page, panels, paragraph, points, section, table_html
 from fognn.report.run_folder import Run, read_run
 from fognn.report.run_groups import NONE, Group, differing, group_runs, settings
 from fognn.report.words import capital
+from fognn.utils.files import write_whole
 
 __all__ = ["compare_runs", "runs_table"]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from fognn import __version__
-from fognn.datasets.files import disk_error
 from fognn.paper.tables import TABLES
 from fognn.report.site_assets import write_assets
 from fognn.report.site_measurements import Measurements, read_measurements, run_page
 from fognn.report.site_overview import overview_context
 from fognn.report.site_runs import run_context
 from fognn.report.site_tables import table_context
+from fognn.utils.files import disk_error
 
 __all__ = ["build_site"]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.report.metric import Metric
 from fognn.report.site_figure import Figure, axis, figure, graph_objects, log_scale
 
@@ -16,7 +16,9 @@ _HEIGHT = 380
 _LINES = (("var(--line-0)", "solid"), ("var(--line-1)", "dash"), ("var(--line-2)", "dot"))
 
 
-def loss_figures(groups: dict[str, Sequence[Entry]], metric: Metric, name: str) -> list[Figure]:
+def loss_figures(
+    groups: dict[str, Sequence[LedgerEntry]], metric: Metric, name: str
+) -> list[Figure]:
     r"""The training loss and the validation loss of networks, epoch by epoch.
 
     Each seed is a thin line; where there are more, their mean is a thick one, as far as all go.
@@ -57,7 +59,7 @@ def loss_figures(groups: dict[str, Sequence[Entry]], metric: Metric, name: str) 
     return figures
 
 
-def run_figures(entry: Entry, metric: Metric) -> list[Figure]:
+def run_figures(entry: LedgerEntry, metric: Metric) -> list[Figure]:
     r"""The curves of one run: its loss, its metric, its learning rate."""
     go, curve = graph_objects(), entry.curve
     best = int(entry.result["best_epoch"])
@@ -126,7 +128,7 @@ def run_figures(entry: Entry, metric: Metric) -> list[Figure]:
 
 
 def _lines(
-    label: str, curves: Sequence[tuple[Entry, list[Any]]], line: tuple[str, str]
+    label: str, curves: Sequence[tuple[LedgerEntry, list[Any]]], line: tuple[str, str]
 ) -> list[Any]:
     go, (colour, dash) = graph_objects(), line
     many = len(curves) > 1

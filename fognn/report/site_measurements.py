@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from fognn.paper import config_of
 from fognn.paper.comparison import compare
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.line import Line
 from fognn.paper.rows import rows
 from fognn.paper.search import table_entries
@@ -60,7 +60,7 @@ class Measurements:
             raise ValueError(f"path must name one row of the paper, got {path!r}")
         return next((line for line in found if line.entries), found[0])
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LedgerEntry]:
         r"""All runs."""
         for lines in self.tables.values():
             for line in lines:
@@ -81,7 +81,7 @@ def read_measurements(results: Path) -> Measurements:
     )
 
 
-def run_page(entry: Entry) -> str:
+def run_page(entry: LedgerEntry) -> str:
     r"""Where the page of a run is, from the front page."""
     table, _, name = entry.key.partition("/")
     if table != entry.table or not _NAME.fullmatch(name):
@@ -91,7 +91,7 @@ def run_page(entry: Entry) -> str:
     return f"runs/{table}/{name}.html"
 
 
-def run_link(entry: Entry) -> str:
+def run_link(entry: LedgerEntry) -> str:
     r"""The same as an address."""
     return quote(run_page(entry))
 

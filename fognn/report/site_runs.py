@@ -2,7 +2,7 @@ r"""What a run's page shows: its curves, its results, its settings, and how to r
 
 from typing import Any
 
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.line import Line
 from fognn.report.metric import METRICS
 from fognn.report.run_groups import NONE
@@ -17,12 +17,12 @@ _ENDS = {"rate": "the learning rate fell below its end", "epochs": "all epochs w
 _SPLITS = {"train": "training", "val": "validation", "test": "test"}
 
 
-def run_context(line: Line, entry: Entry) -> dict[str, Any]:
+def run_context(line: Line, entry: LedgerEntry) -> dict[str, Any]:
     r"""What the template of a run's page needs.
 
     Args:
         line (Line): The line of its table.
-        entry (Entry): The run.
+        entry (LedgerEntry): The run.
     """
     result = entry.result
     metric = METRICS[result["metric"]]
@@ -64,7 +64,7 @@ def _results(result: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def _facts(entry: Entry) -> list[list[str]]:
+def _facts(entry: LedgerEntry) -> list[list[str]]:
     result = entry.result
     facts: dict[str, Any] = {"finished": entry.finished, "parameters": result["parameters"]}
     facts |= {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.tables import Planned
 from fognn.sweep.pace import Pace, folds_of, paces
 from fognn.sweep.processes import share_of
@@ -163,7 +163,7 @@ def fewest_epochs(training: TrainingConfig) -> int:
     return min(training.epochs, rates * (training.patience + 1) + 1)
 
 
-def _guess(run: Planned, folder: Path, pace: Pace | str, entries: list[Entry]) -> Guess:
+def _guess(run: Planned, folder: Path, pace: Pace | str, entries: list[LedgerEntry]) -> Guess:
     folds = folds_of(run.config)
     each, source = _epochs(run, entries)
     rows = [
@@ -178,7 +178,7 @@ def _guess(run: Planned, folder: Path, pace: Pace | str, entries: list[Entry]) -
     return Guess(run.key, done, epochs, source, pace.epoch)
 
 
-def _epochs(run: Planned, entries: list[Entry]) -> tuple[int, str]:
+def _epochs(run: Planned, entries: list[LedgerEntry]) -> tuple[int, str]:
     training = run.config.training
     fewest = fewest_epochs(training)
     if fewest == training.epochs:

@@ -5,9 +5,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from fognn.ops import checks
 from fognn.sweep.pool import Job, Outcome
 from fognn.sweep.processes import Process, end, last_line, share_of, spawn, with_threads
+from fognn.utils import checks
 
 __all__ = ["LocalPool"]
 

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fognn.datasets.files import write_whole
 from fognn.sweep.child import train_one
 from fognn.sweep.pool import Job, Outcome
 from fognn.sweep.processes import cores, with_threads
 from fognn.training import Stopped
+from fognn.utils.files import write_whole
 
 __all__ = ["RayPool", "files_of", "put_files", "run_task"]
 

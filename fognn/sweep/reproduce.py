@@ -5,7 +5,7 @@ from collections import deque
 from pathlib import Path
 from typing import Literal
 
-from fognn.paper.ledger import Ledger, entry_of
+from fognn.paper.ledger import Ledger, ledger_entry
 from fognn.paper.tables import Planned
 from fognn.sweep.local import LocalPool
 from fognn.sweep.pool import Job, Outcome, Pool
@@ -100,7 +100,7 @@ def collect(planned: list[Planned], runs: Path, results: Path) -> tuple[list[Pla
         if not (folder / "result.json").exists():
             todo.append(run)
             continue
-        entry = entry_of(run, folder)
+        entry = ledger_entry(run, folder)
         if known.get(run.key) != entry.result:
             ledger_of(run.table, results).add(entry)
         done.append(run.key)
@@ -147,7 +147,7 @@ def _train_all(
         for outcome in outcomes:
             if not outcome.reason:
                 job = outcome.job
-                entry = entry_of(planned[job.key], job.folder)
+                entry = ledger_entry(planned[job.key], job.folder)
                 ledger_of(planned[job.key].table, results).add(entry)
                 trained.append(job.key)
                 view.finished(job, str(Result.read(job.folder)))

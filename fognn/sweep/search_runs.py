@@ -44,12 +44,12 @@ def search(
     return [with_choice(run, choices[_row(run)]) for run in planned], list(choices.values())
 
 
-def _row(run: Planned) -> tuple[str, int, str]:
+def _row(run: Planned) -> tuple[str, str, str]:
     return run.table, run.row, run.variant
 
 
 def _first_seeds(planned: list[Planned]) -> list[Planned]:
-    first: dict[tuple[str, int, str], Planned] = {}
+    first: dict[tuple[str, str, str], Planned] = {}
     for run in planned:
         first.setdefault(_row(run), run)
     return list(first.values())

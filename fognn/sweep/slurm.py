@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fognn.datasets.files import write_whole
-from fognn.ops import checks
 from fognn.paper.tables import Planned
 from fognn.sweep.processes import with_threads
 from fognn.training.run_folder import check_folder
+from fognn.utils import checks
+from fognn.utils.files import write_whole
 
 __all__ = ["export_slurm"]
 

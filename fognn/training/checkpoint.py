@@ -8,28 +8,28 @@ from typing import Any
 import torch
 from torch.nn import Module
 
-from fognn.datasets.files import SourceError, write_whole
-from fognn.datasets.flat import DAMAGE
 from fognn.models import Task, create_model
-from fognn.ops.torch_file import load_torch
 from fognn.training.config import Config
+from fognn.utils.errors import FileError
+from fognn.utils.files import DAMAGE, write_whole
+from fognn.utils.torch_files import load_torch
 
-__all__ = ["build", "read_checkpoint", "rebuild", "settings_of", "write_checkpoint"]
+__all__ = ["model_arguments", "read_checkpoint", "rebuild", "untrained_model", "write_checkpoint"]
 
 FORMAT = 1
 
 
-def build(config: Config, task: Task | None) -> Module:
+def untrained_model(config: Config, task: Task | None) -> Module:
     r"""The untrained network of a run, its weights drawn from the run's seed.
 
     The random numbers of the caller are as they were before.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        return create_model(config.model.name, task, **settings_of(config, task))
+        return create_model(config.model.name, task, **model_arguments(config, task))
 
 
-def settings_of(config: Config, task: Task | None) -> dict[str, Any]:
+def model_arguments(config: Config, task: Task | None) -> dict[str, Any]:
     r"""The settings of the network; of images the number of classes is in the data."""
     own = {"n_way": config.data.n_way} if task is None else {}
     return own | config.model.settings
@@ -65,11 +65,11 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise ValueError(f"{path} is not there: the run has not finished an epoch yet") from error
     except DAMAGE as error:
-        raise SourceError(
+        raise FileError(
             f"{path} is damaged ({type(error).__name__}): remove it to train from the beginning"
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise SourceError(f"{path} is no checkpoint of this version of fognn")
+        raise FileError(f"{path} is no checkpoint of this version of fognn")
     return content
 
 
@@ -77,7 +77,7 @@ def rebuild(content: dict[str, Any]) -> tuple[Module, Config, Task | None]:
     r"""The trained network of a checkpoint, ready to predict, and how it was made."""
     config = Config.from_dict(content["config"], "checkpoint")
     task = None if content["task"] is None else Task(**content["task"])
-    model = build(config, task)
+    model = untrained_model(config, task)
     if config.precision == "64-true":
         model.double()
     model.load_state_dict(content["model"])

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from fognn.ops import checks
 from fognn.training.values import as_mapping, flat, make, unknown
+from fognn.utils import checks
 
 __all__ = ["Config", "DataConfig", "MachineConfig", "ModelConfig", "TrainingConfig"]
 

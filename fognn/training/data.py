@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from fognn.datasets.catalog import entry_of
-from fognn.datasets.entry import Entry
+from fognn.datasets.catalog import dataset_info
 from fognn.datasets.episodes import Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import ImageSet
 from fognn.datasets.imdb import IMDBMulti
+from fognn.datasets.info import DatasetInfo
 from fognn.datasets.sbm_generator import SPLIT_SIZES
 from fognn.loader import PackedLoader
 from fognn.models import TASKS, Task
@@ -160,8 +160,8 @@ class EpisodeLoader:
             yield self.episodes.tasks([self.sampler.episode(number) for number in numbers])
 
 
-def _entry(data: DataConfig) -> Entry:
-    return entry_of("zinc" if data.name == PLAIN_ZINC else data.name)
+def _entry(data: DataConfig) -> DatasetInfo:
+    return dataset_info("zinc" if data.name == PLAIN_ZINC else data.name)
 
 
 def _images(data: DataConfig, split: str) -> ImageSet:

@@ -2,7 +2,7 @@ r"""A trained network as a folder of the Hugging Face hub."""
 
 from pathlib import Path
 
-from fognn.training.checkpoint import settings_of
+from fognn.training.checkpoint import model_arguments
 from fognn.training.loading import load_run
 
 __all__ = ["export"]
@@ -21,7 +21,7 @@ def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Pat
     from fognn.models import PretrainedNet
 
     net, config, task = load_run(run, checkpoint)
-    twin = PretrainedNet(config.model.name, task, **settings_of(config, task))
+    twin = PretrainedNet(config.model.name, task, **model_arguments(config, task))
     twin.module.load_state_dict(net.state_dict())
     twin.save_pretrained(folder)
     return Path(folder)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fognn.training.checkpoint import build
+from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import FOLDS, task_of
 from fognn.training.problem import HIGHER_IS_BETTER
@@ -34,7 +34,9 @@ def fit_folds(
     check_folder(folder, config)
     if (folder / "result.json").exists():
         return Result.read(folder)
-    build(config, task_of(config.data))  # a wrong setting is found before the folder is made
+    untrained_model(
+        config, task_of(config.data)
+    )  # a wrong setting is found before the folder is made
     run = RunFolder(folder, config)
     try:
         results = []

@@ -5,9 +5,9 @@ from pathlib import Path
 from torch.nn import Module
 
 from fognn.models import Task
-from fognn.ops import checks
 from fognn.training.checkpoint import read_checkpoint, rebuild
 from fognn.training.config import Config
+from fognn.utils import checks
 
 __all__ = ["load", "load_run"]
 

@@ -4,8 +4,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fognn.ops import checks
 from fognn.training.config import Config
+from fognn.utils import checks
 
 __all__ = ["LOGGERS", "check_logger", "make_logger"]
 

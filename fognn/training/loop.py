@@ -16,11 +16,10 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
 from fognn.models import Task, count_parameters
-from fognn.training.checkpoint import build, read_checkpoint, write_checkpoint
+from fognn.training.checkpoint import read_checkpoint, untrained_model, write_checkpoint
 from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import Loader, fingerprint, open_split, splits_of, task_of
 from fognn.training.environment import commit
-from fognn.training.errors import Stopped, TrainingError
 from fognn.training.evaluation import answer, evaluate_model
 from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
 from fognn.training.loggers import make_logger
@@ -32,6 +31,7 @@ from fognn.training.seeds import step_seed
 from fognn.training.signals import StopSignals
 from fognn.training.state import State
 from fognn.training.sync_norm import synchronise
+from fognn.utils.errors import Stopped, TrainingError
 
 __all__ = ["fit_one"]
 
@@ -52,7 +52,7 @@ class Parts:
         return cls(
             task,
             task.out_channels if task is not None else config.data.n_way,
-            build(config, task),
+            untrained_model(config, task),
             open_split(config, "train", rank(), world()[0]),
             open_split(config, "val"),
         )

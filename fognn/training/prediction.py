@@ -10,15 +10,15 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Batch, Data
 
-from fognn.datasets.files import write_whole
 from fognn.datasets.graph_files import read_graphs
 from fognn.datasets.molecules import read_smiles_csv
 from fognn.models import Task
-from fognn.ops import checks
 from fognn.training.data import PLAIN_ZINC
 from fognn.training.environment import device_of
 from fognn.training.evaluation import answer
 from fognn.training.loading import load_run
+from fognn.utils import checks
+from fognn.utils.files import write_whole
 
 __all__ = ["predict", "predict_graphs"]
 

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from fognn.datasets.files import write_whole
 from fognn.training.config import Config
 from fognn.training.environment import environment
 from fognn.training.problem import HIGHER_IS_BETTER
+from fognn.utils.files import write_whole
 
 __all__ = ["Result", "Scores", "summarise"]
 

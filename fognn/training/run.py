@@ -12,18 +12,17 @@ from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from fognn.datasets.files import SourceError
-from fognn.training.checkpoint import build
+from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import folded, task_of
 from fognn.training.environment import device_of
-from fognn.training.errors import Stopped, TrainingError
 from fognn.training.fabric import rank
 from fognn.training.folds import fit_folds
 from fognn.training.loggers import check_logger
 from fognn.training.loop import fit_one
 from fognn.training.result import Result
 from fognn.training.run_folder import check_folder
+from fognn.utils.errors import FileError, Stopped, TrainingError
 
 __all__ = ["fit"]
 
@@ -70,7 +69,7 @@ def _fit_ranks(
     check_folder(folder, config)
     if (folder / "result.json").exists():
         return Result.read(folder)
-    build(config, task_of(config.data))
+    untrained_model(config, task_of(config.data))
     settings = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -109,7 +108,7 @@ def _rank(
 ) -> None:
     try:
         fit_one(Config.from_dict(content), Path(folder), command, quiet, logger)
-    except (ValueError, ImportError, SourceError, TrainingError, Stopped) as error:
+    except (ValueError, ImportError, FileError, TrainingError, Stopped) as error:
         # The launcher would show the whole stack of each rank.
         print(f"fognn: rank {rank()}:", error, file=sys.stderr, flush=True)
         sys.exit(1)

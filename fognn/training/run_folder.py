@@ -8,9 +8,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from fognn.datasets.files import disk_error, write_whole
 from fognn.training.config import Config
-from fognn.training.errors import TrainingError
+from fognn.utils.errors import TrainingError
+from fognn.utils.files import disk_error, write_whole
 
 __all__ = ["RunFolder", "check_folder", "read_metrics"]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fognn.datasets.array_pickle import load_arrays
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 
 def write(path, content, protocol=4):
@@ -76,14 +76,14 @@ class Hostile:
 def test_hostile_pickle_is_refused(tmp_path, monkeypatch, protocol, function, args, name):
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path / "a.pkl", {"image_data": Hostile(function, *args)}, protocol)
-    with pytest.raises(SourceError, match=f"is refused, it names .*({name})"):
+    with pytest.raises(FileError, match=f"is refused, it names .*({name})"):
         load_arrays(path)
     assert not (tmp_path / "hacked").exists()
 
 
 def test_array_of_objects_is_refused(tmp_path):
     path = write(tmp_path / "a.pkl", np.array([Hostile(os.system, "touch hacked")], dtype=object))
-    with pytest.raises(SourceError, match="is refused"):
+    with pytest.raises(FileError, match="is refused"):
         load_arrays(path)
 
 
@@ -124,12 +124,12 @@ def test_array_in_opcodes(tmp_path):
 )
 def test_broken_file(tmp_path, content):
     (tmp_path / "a.pkl").write_bytes(content)
-    with pytest.raises(SourceError, match="not a whole pickle of arrays"):
+    with pytest.raises(FileError, match="not a whole pickle of arrays"):
         load_arrays(tmp_path / "a.pkl")
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(SourceError, match="is not there"):
+    with pytest.raises(FileError, match="is not there"):
         load_arrays(tmp_path / "a.pkl")
 
 
@@ -140,7 +140,7 @@ GOOD = pickle.dumps({"a": np.arange(40, dtype=np.uint8), "b": list(range(9))}, p
 def test_truncated_anywhere(tmp_path_factory, cut):
     path = tmp_path_factory.mktemp("cut") / "a.pkl"
     path.write_bytes(GOOD[:cut])
-    with pytest.raises(SourceError):
+    with pytest.raises(FileError):
         load_arrays(path)
 
 
@@ -151,7 +151,7 @@ def test_altered_anywhere(tmp_path_factory, place, byte):
     path = tmp_path_factory.mktemp("altered") / "a.pkl"
     path.write_bytes(content)
     # It may still be a good pickle, of something else; any other error than ours fails the test.
-    with suppress(SourceError):
+    with suppress(FileError):
         load_arrays(path)
 
 
@@ -166,7 +166,7 @@ def test_huge_range_is_refused(tmp_path):
     buffer = io.BytesIO()
     pickle.dump(range(10**12), buffer)
     (tmp_path / "a.pkl").write_bytes(buffer.getvalue())
-    with pytest.raises(SourceError, match="a range has 1000000000000 numbers"):
+    with pytest.raises(FileError, match="a range has 1000000000000 numbers"):
         load_arrays(tmp_path / "a.pkl")
 
 
@@ -180,5 +180,5 @@ def test_lists_that_repeat_themselves(tmp_path):
         out = out[0]
     endless: list = []
     endless.append(endless)
-    with pytest.raises(SourceError, match="RecursionError"):
+    with pytest.raises(FileError, match="RecursionError"):
         load_arrays(write(tmp_path / "b.pkl", endless))

@@ -5,8 +5,8 @@ import pytest
 from torch_geometric.datasets import ZINC as PygZINC  # noqa: N811
 from torch_geometric.datasets import GNNBenchmarkDataset
 
-from fognn.datasets.catalog import CATALOG, entry_of
-from fognn.datasets.entry import Entry
+from fognn.datasets.catalog import CATALOG, dataset_info
+from fognn.datasets.info import DatasetInfo
 from fognn.datasets.statistics import count
 from fognn.report.drawing import KINDS
 
@@ -22,7 +22,7 @@ def test_all_datasets_of_the_paper_are_there() -> None:
 
 
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
-def test_entry_is_whole(entry: Entry) -> None:
+def test_entry_is_whole(entry: DatasetInfo) -> None:
     assert entry.kind in KINDS
     assert entry.task
     assert entry.size
@@ -37,13 +37,13 @@ def test_entry_is_whole(entry: Entry) -> None:
 
 @pytest.mark.parametrize("name", ["zinc", "ZINC", "Zinc", "imdb_multi", "IMDB-MULTI", "cifarfs"])
 def test_entry_of(name: str) -> None:
-    assert entry_of(name).name in ("ZINC", "IMDB-MULTI", "CIFAR-FS")
+    assert dataset_info(name).name in ("ZINC", "IMDB-MULTI", "CIFAR-FS")
 
 
 @pytest.mark.parametrize("name", ["", "zink", "mnist", "zinc12k"])
 def test_unknown_name(name: str) -> None:
     with pytest.raises(ValueError, match=f"name must be one of PATTERN, .*, got '{name}'"):
-        entry_of(name)
+        dataset_info(name)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_facts_are_those_of_pygs_documentation(name: str, page: type, row: str) 
     printed = re.search(rf"\* - {row}\n((?: +- \S+\n?)+)", page.__doc__ or "")
     assert printed is not None
     graphs, nodes, edges, *_ = re.findall(r"- ~?([\d,.]+)", printed[1].replace(",", ""))
-    facts = {fact.statistic: fact.value for fact in entry_of(name).facts if fact.split == "all"}
+    facts = {fact.statistic: fact.value for fact in dataset_info(name).facts if fact.split == "all"}
     assert facts["graphs"] == int(graphs)
     assert round(facts["nodes, mean"], 1) == float(nodes)
     assert round(facts["edges, mean"], 1) == float(edges)
 
 
-def compare(entry: Entry, data: Path) -> None:
+def compare(entry: DatasetInfo, data: Path) -> None:
     columns = {}
     total = None
     for split in entry.splits or (None,):
@@ -90,7 +90,7 @@ def test_published_facts(
     name: str, real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOGNN_CACHE", str(tmp_path))
-    compare(entry_of(name), real_data)
+    compare(dataset_info(name), real_data)
 
 
 @pytest.mark.slow
@@ -99,4 +99,4 @@ def test_published_facts_of_large_datasets(
     name: str, real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOGNN_CACHE", str(tmp_path))
-    compare(entry_of(name), real_data)
+    compare(dataset_info(name), real_data)

@@ -9,7 +9,7 @@ import pytest
 
 from fognn.datasets import download as module
 from fognn.datasets.download import download
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_without_a_length(server: Any, target: Path) -> None:
 
 def test_resumes_where_it_stopped(server: Any, target: Path) -> None:
     server.stops_after = 1_500_000
-    with pytest.raises(SourceError, match=r"stopped after 1,500,000 of 3,072,000 bytes.*goes on"):
+    with pytest.raises(FileError, match=r"stopped after 1,500,000 of 3,072,000 bytes.*goes on"):
         download(server.url, server.sha256, target)
     assert not target.exists()  # a part is never taken for the file
     server.stops_after = None
@@ -61,7 +61,7 @@ def test_resumes_where_it_stopped(server: Any, target: Path) -> None:
 @pytest.mark.parametrize("how", ["knows_range", "wrong_piece"])
 def test_begins_again_when_the_server_will_not_resume(server: Any, target: Path, how: str) -> None:
     server.stops_after = 1_000_000
-    with pytest.raises(SourceError, match="goes on from there"):
+    with pytest.raises(FileError, match="goes on from there"):
         download(server.url, server.sha256, target)
     server.stops_after = None
     setattr(server, how, not getattr(server, how))
@@ -89,7 +89,7 @@ def test_part_of_another_version_is_not_continued(server: Any, target: Path) -> 
 
 def test_wrong_checksum(server: Any, target: Path) -> None:
     wanted = hashlib.sha256(b"something else").hexdigest()
-    with pytest.raises(SourceError, match=f"SHA-256 is {server.sha256}, it must be {wanted}; try"):
+    with pytest.raises(FileError, match=f"SHA-256 is {server.sha256}, it must be {wanted}; try"):
         download(server.url, wanted, target)
     assert list(target.parent.iterdir()) == []
 
@@ -97,7 +97,7 @@ def test_wrong_checksum(server: Any, target: Path) -> None:
 @pytest.mark.parametrize("status", [403, 404, 416, 500])
 def test_server_says_no(server: Any, target: Path, status: int) -> None:
     server.status = status
-    with pytest.raises(SourceError, match=rf"answered {status} .*by hand and put it at"):
+    with pytest.raises(FileError, match=rf"answered {status} .*by hand and put it at"):
         download(server.url, server.sha256, target)
 
 
@@ -105,7 +105,7 @@ def test_nobody_listens(target: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/x"
-    with pytest.raises(SourceError, match=r"could not be reached \(.*refused\): check the network"):
+    with pytest.raises(FileError, match=r"could not be reached \(.*refused\): check the network"):
         download(url, "0" * 64, target)
     assert not target.exists()
 
@@ -113,5 +113,5 @@ def test_nobody_listens(target: Path) -> None:
 def test_silent_server(server: Any, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_TIMEOUT", 0.2)
     server.slow = 0.6
-    with pytest.raises(SourceError, match="stopped in the middle"):
+    with pytest.raises(FileError, match="stopped in the middle"):
         download(server.url, server.sha256, target)

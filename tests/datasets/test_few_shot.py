@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fognn.datasets.few_shot import CIFARFS, ImageSet, image_module, kept_images
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 
 @pytest.fixture
@@ -72,16 +72,16 @@ def test_images_are_read_one_by_one_and_together(folder):
 )
 def test_wrong_cifar_fs_file(folder, changes, words):
     cifar_file(folder, **changes)
-    with pytest.raises(SourceError, match=words):
+    with pytest.raises(FileError, match=words):
         CIFARFS("val", data=folder)
 
 
 def test_truncated_and_missing_cifar_fs_file(folder):
-    with pytest.raises(SourceError, match=r"cifar_fs_100\.npz is not in .* make it from CIFAR-100"):
+    with pytest.raises(FileError, match=r"cifar_fs_100\.npz is not in .* make it from CIFAR-100"):
         CIFARFS("val", data=folder)
     path = cifar_file(folder)
     path.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(SourceError, match=r"cifar_fs_100\.npz is not a whole \.npz file"):
+    with pytest.raises(FileError, match=r"cifar_fs_100\.npz is not a whole \.npz file"):
         CIFARFS("val", data=folder)
     with pytest.raises(ValueError, match="CIFARFS: split must be one of train, val, test, got 'x'"):
         CIFARFS("x", data=folder)
@@ -113,16 +113,16 @@ def test_kept_images_are_made_once_and_damaged_ones_anew(tmp_path):
     assert len(made) == 4
 
     def fail():
-        raise SourceError("an image is damaged")
+        raise FileError("an image is damaged")
 
-    with pytest.raises(SourceError, match="an image is damaged"):
+    with pytest.raises(FileError, match="an image is damaged"):
         kept_images(tmp_path / "processed" / "other.pt", fail)
     assert not (tmp_path / "processed" / "other.pt").exists()
 
 
 def test_kept_images_in_a_place_that_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SourceError, match="could not be written"):
+    with pytest.raises(FileError, match="could not be written"):
         kept_images(tmp_path / "file" / "images.pt", dict)
 
 

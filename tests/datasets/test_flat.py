@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fognn.datasets.flat import fingerprint, flatten, read_npz, slices_of
-from fognn.datasets.sources import SourceError
+from fognn.datasets.flat import file_stamp, flatten, read_npz, slices_of
+from fognn.utils.errors import FileError
 
 
 @given(
@@ -45,7 +45,7 @@ def test_slices_of():
 
 
 def test_read_npz_says_what_is_missing(tmp_path):
-    with pytest.raises(SourceError, match=r"nothing.npz is not a whole .npz"):
+    with pytest.raises(FileError, match=r"nothing.npz is not a whole .npz"):
         read_npz(tmp_path / "nothing.npz", "n")
 
 
@@ -56,13 +56,13 @@ def test_read_npz_of_a_truncated_file(tmp_path, keep):
     assert read_npz(path, "n")["n"].tolist() == list(range(1000))
     whole = path.read_bytes()
     path.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
-    with pytest.raises(SourceError, match=r"a\.npz is not a whole \.npz file"):
+    with pytest.raises(FileError, match=r"a\.npz is not a whole \.npz file"):
         read_npz(path, "n")
 
 
 def test_read_npz_runs_no_pickle(tmp_path):
     np.savez(tmp_path / "a.npz", n=np.array([os.getcwd], dtype=object))
-    with pytest.raises(SourceError, match=r"is not a whole \.npz file"):
+    with pytest.raises(FileError, match=r"is not a whole \.npz file"):
         read_npz(tmp_path / "a.npz", "n")
 
 
@@ -70,9 +70,9 @@ def test_fingerprint_changes_with_the_file(tmp_path):
     path = tmp_path / "a"
     path.write_text("x")
     os.utime(path, ns=(1, 1))
-    first = fingerprint(path)
+    first = file_stamp(path)
     os.utime(path, ns=(1, 2))
-    assert first != fingerprint(path)
+    assert first != file_stamp(path)
     path.write_text("xy")
     os.utime(path, ns=(1, 1))
-    assert first != fingerprint(path)
+    assert first != file_stamp(path)

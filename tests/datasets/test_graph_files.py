@@ -11,7 +11,7 @@ from torch_geometric.data import Batch, Data, InMemoryDataset
 
 from fognn.datasets import ZINC
 from fognn.datasets.graph_files import read_graphs, write_graphs
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 FILES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -150,7 +150,7 @@ def test_another_ending(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["a.pt", "a.npz"])
 def test_no_such_file(tmp_path, name):
-    with pytest.raises(SourceError, match=f"{name} is not there: name a"):
+    with pytest.raises(FileError, match=f"{name} is not there: name a"):
         read_graphs(tmp_path / name)
 
 
@@ -160,7 +160,7 @@ def test_a_truncated_file(tmp_path, keep):
     write_graphs(path, GRAPHS)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
-    with pytest.raises(SourceError, match=r"a\.npz is not a whole \.npz file of numbers"):
+    with pytest.raises(FileError, match=r"a\.npz is not a whole \.npz file of numbers"):
         read_graphs(path)
 
 
@@ -183,7 +183,7 @@ def test_a_file_with_wrong_bytes_is_read_or_refused(tmp_path, form, changes):
     path.write_bytes(content)
     try:
         graphs = read_graphs(path)
-    except (SourceError, ValueError) as error:
+    except (FileError, ValueError) as error:
         assert str(path) in str(error)  # noqa: PT017
     else:
         assert all(isinstance(graph, Data) for graph in graphs)
@@ -191,7 +191,7 @@ def test_a_file_with_wrong_bytes_is_read_or_refused(tmp_path, form, changes):
 
 def test_an_npz_runs_no_pickle(tmp_path):
     np.savez(tmp_path / "a.npz", n=np.array([os.getcwd], dtype=object))
-    with pytest.raises(SourceError, match=r"a\.npz is not a whole \.npz file of numbers"):
+    with pytest.raises(FileError, match=r"a\.npz is not a whole \.npz file of numbers"):
         read_graphs(tmp_path / "a.npz")
 
 
@@ -308,7 +308,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     noise = torch.randn(5000, 2, generator=torch.Generator().manual_seed(0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limit[1]))
     try:
-        with pytest.raises(SourceError, match=r"a\.npz could not be written, the disk is full"):
+        with pytest.raises(FileError, match=r"a\.npz could not be written, the disk is full"):
             write_graphs(path, [graph(5000, 4, x=noise, y=torch.tensor([0.5]))])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)

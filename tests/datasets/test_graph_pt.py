@@ -9,7 +9,7 @@ from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.edge_index import SortOrder
 
 from fognn.datasets.graph_pt import load_pt
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 
 class OwnData(Data):
@@ -90,7 +90,7 @@ def test_sorted_edges(tmp_path):
     torch.save([item], tmp_path / "a.pt")
     if b"getattr" in pickle.dumps(SortOrder.COL):
         # So early versions of Python 3.11 write an enum. A file that names getattr can run code.
-        with pytest.raises(SourceError, match="it names getattr"):
+        with pytest.raises(FileError, match="it names getattr"):
             load_pt(tmp_path / "a.pt")
         return
     (found,) = load_pt(tmp_path / "a.pt")
@@ -115,14 +115,14 @@ def test_flat_tensors_are_left_to_the_caller(tmp_path):
 def test_a_file_with_other_names_is_refused(tmp_path, content, name):
     torch.save(content, tmp_path / "a.pt")
     message = rf"a\.pt is refused, it names \S*{name}, .*: save a list of Data .*write_graphs"
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(FileError, match=message):
         load_pt(tmp_path / "a.pt")
 
 
 def test_a_file_runs_nothing(tmp_path):
     path, made = tmp_path / "a.pt", tmp_path / "made"
     torch.save([Touch(made)], path)
-    with pytest.raises(SourceError, match=r"is refused, it names posix\.mkdir"):
+    with pytest.raises(FileError, match=r"is refused, it names posix\.mkdir"):
         load_pt(path)
     assert not made.exists()
     torch.load(path, weights_only=False)
@@ -148,19 +148,19 @@ def test_a_truncated_file(tmp_path, keep):
     whole = (tmp_path / "a.pt").read_bytes()
     cut = whole[: int(keep * len(whole)) if isinstance(keep, float) else keep]
     (tmp_path / "a.pt").write_bytes(cut)
-    with pytest.raises(SourceError, match=r"a\.pt is not a whole \.pt file of graphs"):
+    with pytest.raises(FileError, match=r"a\.pt is not a whole \.pt file of graphs"):
         load_pt(tmp_path / "a.pt")
 
 
 @pytest.mark.parametrize("content", [b"hello world " * 30, pickle.dumps([1]), b"\0" * 100])
 def test_other_files(tmp_path, content):
     (tmp_path / "a.pt").write_bytes(content)
-    with pytest.raises(SourceError, match=r"a\.pt is not a whole \.pt file of graphs"):
+    with pytest.raises(FileError, match=r"a\.pt is not a whole \.pt file of graphs"):
         load_pt(tmp_path / "a.pt")
 
 
 def test_graphs_that_pyg_cannot_take_apart(tmp_path):
     data, slices = InMemoryDataset.collate(GRAPHS)
     torch.save((data, {**slices, "edge_index": torch.tensor([0])}), tmp_path / "a.pt")
-    with pytest.raises(SourceError, match=r"a\.pt is not a whole \.pt file of graphs"):
+    with pytest.raises(FileError, match=r"a\.pt is not a whole \.pt file of graphs"):
         load_pt(tmp_path / "a.pt")

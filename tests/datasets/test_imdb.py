@@ -13,7 +13,7 @@ from torch_geometric.io import read_tu_data
 from torch_geometric.loader import DataLoader
 
 from fognn.datasets.imdb import IMDBMulti
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 TRIANGLE = [[1, 2, 0, 2, 0, 1], [0, 0, 1, 1, 2, 2]]
 PATH = [[1, 0, 2, 1], [0, 1, 1, 2]]
@@ -210,7 +210,7 @@ def test_tu_drops_repeated_edges_and_self_loops(tmp_path: Path, folder: Path) ->
 
 def test_tu_missing(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    with pytest.raises(SourceError, match=r"IMDB-MULTI_A\.txt is not in .*unpack https://"):
+    with pytest.raises(FileError, match=r"IMDB-MULTI_A\.txt is not in .*unpack https://"):
         load(tmp_path, tmp_path / "data", source="tu")
 
 
@@ -232,7 +232,7 @@ def test_pyg_reads_what_its_dataset_downloads(
 
 def test_pyg_without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TUDataset, "url", "http://127.0.0.1:1")
-    with pytest.raises(SourceError, match=r"PyG could not get IMDB-MULTI.*use source='text'"):
+    with pytest.raises(FileError, match=r"PyG could not get IMDB-MULTI.*use source='text'"):
         load(tmp_path, tmp_path, source="pyg")
 
 
@@ -275,7 +275,7 @@ def test_fold_files(tmp_path: Path, folder: Path, train: str, test: str, error: 
     if error is None:
         assert [(a.tolist(), b.tolist()) for a, b in dataset.folds()] == [([0, 1], [2])] * 10
     else:
-        with pytest.raises(SourceError, match=error):
+        with pytest.raises(FileError, match=error):
             dataset.folds()
 
 
@@ -283,7 +283,7 @@ def test_fold_files(tmp_path: Path, folder: Path, train: str, test: str, error: 
 def test_broken_file_leaves_nothing(tmp_path: Path, folder: Path) -> None:
     path = folder / "imdb_multi" / "IMDBMULTI.txt"
     path.write_text(TEXT.replace("0 2 1 2", "0 2 1 3", 1))
-    with pytest.raises(SourceError, match=r"IMDBMULTI\.txt, line 3: .* not in 0\.\.2"):
+    with pytest.raises(FileError, match=r"IMDBMULTI\.txt, line 3: .* not in 0\.\.2"):
         load(tmp_path, folder)
     assert list((tmp_path / "root").rglob("*.pt")) == []
     path.write_text(TEXT)

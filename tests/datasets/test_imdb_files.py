@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from imdb_example import TEXT
 
 from fognn.datasets.imdb_files import integer_rows, read_text, read_tu
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 # The same graphs in the TU format: one after the other, counted from 1.
 TU = {
@@ -41,7 +41,7 @@ def test_both_formats_hold_the_same_graphs(tmp_path: Path) -> None:
 def test_integer_rows(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("1, 2\n\n-3 4,5\n")
     assert list(integer_rows(tmp_path / "x")) == [(1, [1, 2]), (2, []), (3, [-3, 4, 5])]
-    with pytest.raises(SourceError, match="x, line 2: expected 2 integers, got 0"):
+    with pytest.raises(FileError, match="x, line 2: expected 2 integers, got 0"):
         list(integer_rows(tmp_path / "x", 2))
 
 
@@ -75,7 +75,7 @@ def test_broken_text_is_named_by_line(
 ) -> None:
     path = tmp_path / "graphs.txt"
     path.write_text(TEXT.replace(old, new, 1))
-    with pytest.raises(SourceError, match=rf"graphs\.txt, line {line}: .*{error}"):
+    with pytest.raises(FileError, match=rf"graphs\.txt, line {line}: .*{error}"):
         read_text(path)
 
 
@@ -84,7 +84,7 @@ def test_broken_text_is_named_by_line(
 def test_truncated_text(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("cut") / "graphs.txt"
     path.write_text(TEXT[:cut])
-    with pytest.raises(SourceError, match=r"graphs\.txt, line \d+: "):
+    with pytest.raises(FileError, match=r"graphs\.txt, line \d+: "):
         read_text(path)
 
 
@@ -107,5 +107,5 @@ def test_truncated_text(tmp_path_factory: pytest.TempPathFactory, cut: int) -> N
 def test_broken_tu(tmp_path: Path, name: str, old: str, new: str, error: str) -> None:
     paths = write_tu(tmp_path, {name: TU[name].replace(old, new, 1)})
     assert old in TU[name]
-    with pytest.raises(SourceError, match=error):
+    with pytest.raises(FileError, match=error):
         read_tu(paths)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fognn.datasets.mini_imagenet import MiniImageNet, _read_table
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -112,20 +112,20 @@ GOOD = np.zeros((2, 84, 84, 3), np.uint8)
 def test_wrong_cached_pickle(data, content, words):
     path = data / "miniimagenet" / "mini-imagenet-cache-test.pkl"
     path.write_bytes(pickle.dumps(content))
-    with pytest.raises(SourceError, match=words):
+    with pytest.raises(FileError, match=words):
         MiniImageNet(split="test", data=data)
 
 
 def test_missing_images(data):
     write_table(data, [*ROWS, ("a.jpg", "a"), ("b.jpg", "a")])
-    with pytest.raises(SourceError, match=r"a\.jpg is not there, nor are 1 others of 6 images"):
+    with pytest.raises(FileError, match=r"a\.jpg is not there, nor are 1 others of 6 images"):
         MiniImageNet(split="val", data=data)
 
 
 def test_broken_image(data):
     path = data / "miniimagenet" / "images" / ROWS[1][0]
     path.write_bytes(path.read_bytes()[:400])
-    with pytest.raises(SourceError, match=rf"{ROWS[1][0]} is not a whole image"):
+    with pytest.raises(FileError, match=rf"{ROWS[1][0]} is not a whole image"):
         MiniImageNet(split="val", data=data)
 
 
@@ -139,27 +139,27 @@ def test_broken_image(data):
 )
 def test_wrong_table(data, rows, words):
     write_table(data, rows)
-    with pytest.raises(SourceError, match=words):
+    with pytest.raises(FileError, match=words):
         MiniImageNet(split="val", data=data)
 
 
 def test_broken_table(data):
     path = data / "miniimagenet_splits" / "val.csv.gz"
     path.write_bytes(path.read_bytes()[:40])
-    with pytest.raises(SourceError, match="not a whole table"):
+    with pytest.raises(FileError, match="not a whole table"):
         MiniImageNet(split="val", data=data)
     path.write_bytes(gzip.compress(b"image,class\n"))
-    with pytest.raises(SourceError, match="line 1 must be 'filename,label'"):
+    with pytest.raises(FileError, match="line 1 must be 'filename,label'"):
         MiniImageNet(split="val", data=data)
 
 
 def test_nothing_there(data, tmp_path):
-    with pytest.raises(SourceError, match=r"test\.csv is neither in the data folder nor"):
+    with pytest.raises(FileError, match=r"test\.csv is neither in the data folder nor"):
         MiniImageNet(split="test", data=data)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceError, match="licence forbids its download: put miniimagenet/mini-im"):
+    with pytest.raises(FileError, match="licence forbids its download: put miniimagenet/mini-im"):
         MiniImageNet(data=tmp_path / "empty")
-    with pytest.raises(SourceError, match=r"images must name an existing folder, got '.*nowhere'"):
+    with pytest.raises(FileError, match=r"images must name an existing folder, got '.*nowhere'"):
         MiniImageNet(images=tmp_path / "nowhere", data=data)
     with pytest.raises(ValueError, match="split must be one of train, val, test, got 'dev'"):
         MiniImageNet(split="dev")

@@ -8,7 +8,7 @@ import torch
 
 from fognn.datasets import omniglot
 from fognn.datasets.omniglot import Omniglot
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -130,14 +130,14 @@ FIRST = "images_background/Tengwar/character01/0001_01.png"
 )
 def test_wrong_archives(small, changes, words):
     write_archive(small, "images_background", changes)
-    with pytest.raises(SourceError, match=words):
+    with pytest.raises(FileError, match=words):
         Omniglot(data=small)
 
 
 def test_truncated_archive(small):
     path = small / "omniglot" / "images_evaluation.zip"
     path.write_bytes(path.read_bytes()[:300])
-    with pytest.raises(SourceError, match="not a whole zip file"):
+    with pytest.raises(FileError, match="not a whole zip file"):
         Omniglot(data=small)
 
 

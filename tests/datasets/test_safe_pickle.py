@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fognn.datasets.safe_pickle import Call, Dtype, RefusedError, SafeUnpickler, one_sentence
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 
 def load(content: bytes, names: dict[str, object]) -> object:
@@ -55,7 +55,7 @@ def test_other_dtypes_are_refused(dtype: object) -> None:
     ],
 )
 def test_one_sentence(error: Exception, message: str) -> None:
-    with pytest.raises(SourceError, match=message), one_sentence(Path("x"), "book"):
+    with pytest.raises(FileError, match=message), one_sentence(Path("x"), "book"):
         raise error
 
 

@@ -9,7 +9,7 @@ from torch_geometric.loader import DataLoader
 
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 
 def stored(root) -> list[str]:
@@ -156,7 +156,7 @@ def test_official_file(tmp_path, monkeypatch):
 
 def test_official_file_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("FOGNN_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(SourceError, match=r"SBM_CLUSTER.pkl is not in .*data.dgl.ai"):
+    with pytest.raises(FileError, match=r"SBM_CLUSTER.pkl is not in .*data.dgl.ai"):
         CLUSTER(tmp_path, source="official", data=tmp_path)
 
 
@@ -168,6 +168,6 @@ def test_hostile_official_file_is_refused(tmp_path):
     path = tmp_path / "SBMs" / "SBM_PATTERN.pkl"
     path.parent.mkdir()
     path.write_bytes(pickle.dumps([Hostile()] * 3))
-    with pytest.raises(SourceError, match="is refused"):
+    with pytest.raises(FileError, match="is refused"):
         PATTERN(tmp_path, source="official", data=tmp_path)
     assert not (tmp_path / "owned").exists()

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fognn.datasets import download, sources
-from fognn.datasets.sources import Source, SourceError, cache_dir, data_dir, fetch, find
+from fognn.datasets.sources import Source, cache_dir, data_dir, fetch, find
+from fognn.utils.errors import FileError
 
 CONTENT = bytes(range(256)) * 12_000  # 3 MB: more than one chunk
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -50,10 +51,10 @@ def test_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_data_dir_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SourceError, match=r"^data must name an existing folder, got '.*nowhere'$"):
+    with pytest.raises(FileError, match=r"^data must name an existing folder, got '.*nowhere'$"):
         data_dir(tmp_path / "nowhere")
     monkeypatch.setenv("FOGNN_DATA", "nowhere")
-    with pytest.raises(SourceError, match=r"^FOGNN_DATA must name an existing folder"):
+    with pytest.raises(FileError, match=r"^FOGNN_DATA must name an existing folder"):
         data_dir()
 
 
@@ -122,13 +123,13 @@ def test_a_users_file_is_used_as_it_is_with_a_warning(tmp_path: Path, server: An
 
 
 def test_missing_with_nothing_to_download(tmp_path: Path, cache: Path, server: Any) -> None:
-    with pytest.raises(SourceError, match=r"d/x is not in the cache \(no FOGNN_DATA is set\)") as e:
+    with pytest.raises(FileError, match=r"d/x is not in the cache \(no FOGNN_DATA is set\)") as e:
         fetch(Source("d/x", hint="ask the authors"))
     assert f"ask the authors, and put it at {cache / 'd' / 'x'}" in str(e.value)
-    with pytest.raises(SourceError, match=f"not in {tmp_path} and in the cache"):
+    with pytest.raises(FileError, match=f"not in {tmp_path} and in the cache"):
         fetch(Source("d/x"), tmp_path)
     # An address without a checksum is named, never downloaded.
-    with pytest.raises(SourceError, match=f"get it from {server.url}"):
+    with pytest.raises(FileError, match=f"get it from {server.url}"):
         fetch(source(server, sha256=None))
     assert server.ranges == []
 
@@ -149,7 +150,7 @@ def test_download_once(cache: Path, server: Any, capfd: pytest.CaptureFixture[st
 def test_wrong_checksum(cache: Path, server: Any) -> None:
     server.content = b"something else"
     got = hashlib.sha256(server.content).hexdigest()
-    with pytest.raises(SourceError, match=f"its SHA-256 is {got}, it must be {SHA256}; try again"):
+    with pytest.raises(FileError, match=f"its SHA-256 is {got}, it must be {SHA256}; try again"):
         fetch(source(server))
     assert find(source(server)) is None
     assert [p for p in cache.rglob("*") if p.is_file() and p.suffix != ".lock"] == []
@@ -161,9 +162,9 @@ def test_no_network(cache: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/x"
-    with pytest.raises(SourceError, match=r"could not be reached \(.*refused\): check the network"):
+    with pytest.raises(FileError, match=r"could not be reached \(.*refused\): check the network"):
         fetch(Source("x", url, SHA256))
-    with pytest.raises(SourceError, match="could not be reached"):
+    with pytest.raises(FileError, match="could not be reached"):
         fetch(Source("x", "http://no.such.host.invalid/x", SHA256))
     assert find(Source("x", url, SHA256)) is None
 
@@ -180,7 +181,7 @@ def open_on_a_full_disk(path: Path, mode: str = "r") -> Any:
 
 def test_full_disk(cache: Path, server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "open", open_on_a_full_disk, raising=False)
-    with pytest.raises(SourceError, match=r"file\.bin could not be written, the disk is full"):
+    with pytest.raises(FileError, match=r"file\.bin could not be written, the disk is full"):
         fetch(source(server))
     assert parts(cache) == []  # the disk must not stay full because of us
     monkeypatch.undo()
@@ -190,7 +191,7 @@ def test_full_disk(cache: Path, server: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_cache_that_cannot_be_made(tmp_path: Path, server: Any, cache: Path) -> None:
     cache.write_text("a file stands where the folder should be")
-    with pytest.raises(SourceError, match=r"could not be written \(.*FOGNN_CACHE"):
+    with pytest.raises(FileError, match=r"could not be written \(.*FOGNN_CACHE"):
         fetch(source(server))
 
 
@@ -224,7 +225,7 @@ def test_file_put_into_the_cache_by_hand(cache: Path, server: Any) -> None:
     assert fetch(source(server)) == path
     assert server.ranges == []
     path.write_bytes(b"half")
-    with pytest.raises(SourceError, match=f"is damaged: its SHA-256 is .*it must be {SHA256}"):
+    with pytest.raises(FileError, match=f"is damaged: its SHA-256 is .*it must be {SHA256}"):
         fetch(source(server, url=None))
     assert path.read_bytes() == b"half"
 

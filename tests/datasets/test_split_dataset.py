@@ -6,7 +6,7 @@ import torch_geometric.transforms as T
 
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
-from fognn.datasets.sources import SourceError
+from fognn.utils.errors import FileError
 
 
 def stored(root) -> list[str]:
@@ -47,7 +47,7 @@ def test_failure_leaves_nothing(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(SourceError, match="disk is full"):
+    with pytest.raises(FileError, match="disk is full"):
         PATTERN(tmp_path, num_graphs=2)
     assert stored(tmp_path) == []
     monkeypatch.undo()
@@ -60,7 +60,7 @@ def test_damaged_processed_file_is_said(tmp_path, keep):
     (path,) = (tmp_path / "processed").glob("*.pt")
     whole = path.read_bytes()
     path.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
-    with pytest.raises(SourceError, match=r"is damaged .* remove it"):
+    with pytest.raises(FileError, match=r"is damaged .* remove it"):
         PATTERN(tmp_path, num_graphs=2)
     path.unlink()
     assert len(PATTERN(tmp_path, num_graphs=2)) == 2
@@ -74,7 +74,7 @@ def test_root_defaults_to_the_cache(tmp_path, monkeypatch):
 
 def test_root_that_cannot_be_written_is_said(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SourceError, match="could not be written"):
+    with pytest.raises(FileError, match="could not be written"):
         PATTERN(tmp_path / "file", num_graphs=2)
 
 

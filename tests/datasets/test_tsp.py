@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fognn.datasets.tsp
-from fognn.datasets.sources import SourceError
 from fognn.datasets.tsp import TSP, neighbour_graph
 from fognn.datasets.unpickle import OfficialGraph
+from fognn.utils.errors import FileError
 
 
 @pytest.fixture(autouse=True)
@@ -187,7 +187,7 @@ def test_k_and_file_have_their_own_processed_file(tmp_path):
 )
 def test_wrong_content(tmp_path, changes, message):
     write(tmp_path, **{key: np.array(value) for key, value in changes.items()})
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(FileError, match=message):
         TSP(tmp_path, data=tmp_path, k=2)
     assert list(tmp_path.glob("processed/*.pt")) == []
 
@@ -200,7 +200,7 @@ def test_truncated_file(tmp_path, data):
     path = write(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
-    with pytest.raises(SourceError, match=r"tsp_train.npz is not a whole .npz"):
+    with pytest.raises(FileError, match=r"tsp_train.npz is not a whole .npz"):
         TSP(tmp_path, data=tmp_path, k=2)
 
 
@@ -220,7 +220,7 @@ def test_wrong_byte(tmp_path, data):
     # Not every byte of a zip file matters; what is read must be right.
     try:
         read = TSP(tmp_path, data=tmp_path, k=2)
-    except SourceError:
+    except FileError:
         return
     assert read[1].y.tolist() == [1, 1, 0, 1, 1, 0, 1, 1]
     assert read[0].x[4].tolist() == [0.5, 0.5]
@@ -230,7 +230,7 @@ def test_other_kind_of_file(tmp_path):
     path = write(tmp_path)
     with open(path, "wb") as file:
         np.save(file, np.zeros(3))
-    with pytest.raises(SourceError, match=r"tsp_train.npz is not a whole .npz"):
+    with pytest.raises(FileError, match=r"tsp_train.npz is not a whole .npz"):
         TSP(tmp_path, data=tmp_path, k=2)
 
 
@@ -240,7 +240,7 @@ def test_corrupt_real_file(tmp_path, real_data):
     damaged = bytearray((real_data / "tsp" / "tsp_test.npz").read_bytes())
     damaged[len(damaged) // 2] ^= 0xFF
     path.write_bytes(damaged)
-    with pytest.raises(SourceError, match=r"tsp_test.npz is not a whole .npz"):
+    with pytest.raises(FileError, match=r"tsp_test.npz is not a whole .npz"):
         TSP(tmp_path, "test", data=tmp_path)
 
 
@@ -262,5 +262,5 @@ def test_bad_arguments(tmp_path, argument, value, message):
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(SourceError, match=r"tsp_train.npz is not in .*fognn generate tsp"):
+    with pytest.raises(FileError, match=r"tsp_train.npz is not in .*fognn generate tsp"):
         TSP(tmp_path, data=tmp_path)

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fognn.datasets.sources import SourceError
 from fognn.datasets.unpickle import OfficialGraph, load_official
+from fognn.utils.errors import FileError
 
 # Classes with the names, the attributes and the pickled states of dgl 0.4.2 and 0.5.2 and of the
 # benchmark's datasets. They are written here from what those projects document of themselves;
@@ -375,7 +375,7 @@ def test_hostile_pickles_are_refused(tmp_path: Path, case: str, place: str) -> N
         "attribute": three(MoleculeDGL(x=evil, graph_lists=[good], graph_labels=[1.0])),
     }[place]
     path = save(tmp_path / "x.pkl", content, 4)
-    with pytest.raises(SourceError, match=rf"x\.pkl is refused, it names .*({name})"):
+    with pytest.raises(FileError, match=rf"x\.pkl is refused, it names .*({name})"):
         load_official(path)
     assert not marker.exists()
 
@@ -416,7 +416,7 @@ REBUILD = b"ctorch._utils\n_rebuild_tensor_v2\n"
 def test_tricks_with_opcodes(tmp_path: Path, code: bytes) -> None:
     path = tmp_path / "x.pkl"
     path.write_bytes(b"\x80\x03" + code)
-    with pytest.raises(SourceError, match=r"x\.pkl is (refused|not a whole official pickle)"):
+    with pytest.raises(FileError, match=r"x\.pkl is (refused|not a whole official pickle)"):
         load_official(path)
     # Nothing was altered: a good file still reads well.
     assert_equal(load_official(save(path, zinc(new(GRAPH, 5))))["train"][0], GRAPH)
@@ -426,14 +426,14 @@ def test_dotted_names_reach_nothing(tmp_path: Path) -> None:
     # From protocol 4 on a name may have dots: "dgl.frame" and "Frame.__init__.__globals__".
     path = tmp_path / "x.pkl"
     path.write_bytes(b"\x80\x04\x8c\x09dgl.frame\x8c\x0eFrame.__init__\x93.")
-    with pytest.raises(SourceError, match=r"names dgl\.frame\.Frame\.__init__"):
+    with pytest.raises(FileError, match=r"names dgl\.frame\.Frame\.__init__"):
         load_official(path)
 
 
 def test_tensor_larger_than_its_storage(tmp_path: Path) -> None:
     raw = Raw(storage_bytes(torch.zeros(1)))
     bomb = Evil(torch._utils._rebuild_tensor_v2, raw, 0, (10**12,), (0,), False, OrderedDict())
-    with pytest.raises(SourceError, match="a tensor is larger than its storage"):
+    with pytest.raises(FileError, match="a tensor is larger than its storage"):
         load_official(save(tmp_path / "x.pkl", zinc(new(GRAPH, 5), bomb)))
 
 
@@ -445,7 +445,7 @@ def test_truncated(tmp_path: Path) -> None:
     whole = dumps(zinc(new(GRAPH, 5)))
     for cut in range(0, len(whole), 7):
         path.write_bytes(whole[:cut])
-        with pytest.raises(SourceError, match="not a whole official pickle"):
+        with pytest.raises(FileError, match="not a whole official pickle"):
             load_official(path)
 
 
@@ -458,12 +458,12 @@ def test_storage_cut_short(tmp_path: Path) -> None:
         if error is None:
             assert load_official(path)["train"][0].labels.tolist() == [0, 0, 0]
         else:
-            with pytest.raises(SourceError, match=error):
+            with pytest.raises(FileError, match=error):
                 load_official(path)
 
 
 def test_missing(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"x\.pkl is not there"):
+    with pytest.raises(FileError, match=r"x\.pkl is not there"):
         load_official(tmp_path / "x.pkl")
 
 
@@ -485,5 +485,5 @@ def test_missing(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_content(tmp_path: Path, content: Any, error: str) -> None:
-    with pytest.raises(SourceError, match=f"not a whole official pickle .*{error}"):
+    with pytest.raises(FileError, match=f"not a whole official pickle .*{error}"):
         load_official(save(tmp_path / "x.pkl", content))

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch_geometric.utils import to_networkx
 
-from fognn.datasets.sources import SourceError
 from fognn.datasets.zinc import ZINC
+from fognn.utils.errors import FileError
 
 KEYS = ("n", "e", "x", "edge_index", "edge_attr", "y")
 # Two molecules: water and carbon dioxide, without hydrogens.
@@ -160,7 +160,7 @@ def test_pyg_without_network(tmp_path, monkeypatch):
         raise urllib.error.URLError("no network")
 
     monkeypatch.setattr(urllib.request, "urlopen", offline)
-    with pytest.raises(SourceError, match=r"PyG could not get ZINC .*no network.*FOGNN_DATA"):
+    with pytest.raises(FileError, match=r"PyG could not get ZINC .*no network.*FOGNN_DATA"):
         ZINC(tmp_path, source="pyg")
     assert list(tmp_path.glob("processed/*.pt")) == []
 
@@ -177,7 +177,7 @@ def test_pyg_loses_the_network_half_way(tmp_path, monkeypatch):
         raise urllib.error.URLError("gone")
 
     monkeypatch.setattr(urllib.request, "urlopen", offline)
-    with pytest.raises(SourceError, match="gone"):
+    with pytest.raises(FileError, match="gone"):
         ZINC(tmp_path, source="pyg")
     assert not raw.exists()
 
@@ -185,7 +185,7 @@ def test_pyg_loses_the_network_half_way(tmp_path, monkeypatch):
 def test_pyg_damaged_files_are_kept_for_the_user_to_remove(tmp_path, real_data):
     write_pyg(tmp_path / "pyg" / "raw", ZINC(tmp_path, "val", data=real_data)[:3])
     (tmp_path / "pyg" / "raw" / "train.pickle").write_bytes(b"half")
-    with pytest.raises(SourceError, match=r"PyG could not get ZINC .* remove .*pyg"):
+    with pytest.raises(FileError, match=r"PyG could not get ZINC .* remove .*pyg"):
         ZINC(tmp_path, source="pyg")
     assert (tmp_path / "pyg" / "raw" / "val.pickle").exists()
 
@@ -194,7 +194,7 @@ def test_pyg_half_downloaded_archive_is_removed(tmp_path):
     archive = tmp_path / "pyg" / "molecules.zip"
     archive.parent.mkdir()
     archive.write_bytes(b"PK half")
-    with pytest.raises(SourceError, match="PyG could not get ZINC"):
+    with pytest.raises(FileError, match="PyG could not get ZINC"):
         ZINC(tmp_path, source="pyg")
     assert not archive.exists()
 
@@ -202,9 +202,9 @@ def test_pyg_half_downloaded_archive_is_removed(tmp_path):
 def test_nothing_there(tmp_path, monkeypatch):
     monkeypatch.delenv("FOGNN_DATA", raising=False)
     monkeypatch.setattr(urllib.request, "urlopen", lambda *_, **__: pytest.fail("downloads"))
-    with pytest.raises(SourceError, match=r"set FOGNN_DATA .* ZINC\(source=\"pyg\"\)"):
+    with pytest.raises(FileError, match=r"set FOGNN_DATA .* ZINC\(source=\"pyg\"\)"):
         ZINC(tmp_path)
-    with pytest.raises(SourceError, match=r"zinc12k.npz is not in .* take another source="):
+    with pytest.raises(FileError, match=r"zinc12k.npz is not in .* take another source="):
         ZINC(tmp_path, source="npz")
 
 
@@ -269,7 +269,7 @@ def test_changed_file_is_read_again(tmp_path):
 )
 def test_wrong_content(tmp_path, key, value, message):
     write(tmp_path, {**SMALL, key: np.array(value)})
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(FileError, match=message):
         ZINC(tmp_path, data=tmp_path)
     assert list(tmp_path.glob("processed/*.pt")) == []
 
@@ -282,13 +282,13 @@ def test_truncated_file(tmp_path, data):
     path = write(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
-    with pytest.raises(SourceError, match=r"zinc12k.npz is not a whole .npz"):
+    with pytest.raises(FileError, match=r"zinc12k.npz is not a whole .npz"):
         ZINC(tmp_path, data=tmp_path)
 
 
 def test_missing_array(tmp_path):
     write(tmp_path)
-    with pytest.raises(SourceError, match=r"is not a whole .npz file of this dataset .*val_n"):
+    with pytest.raises(FileError, match=r"is not a whole .npz file of this dataset .*val_n"):
         ZINC(tmp_path, "val", data=tmp_path)
 
 

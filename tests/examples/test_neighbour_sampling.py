@@ -41,7 +41,7 @@ def network(name: str, layers: int, classes: int = 3) -> Module:
     if name == "sage-max+fog":  # the example has the mean
         net = example.SampledNet("fog", 4, 8, classes, layers)
         for i in range(layers):
-            net.convs[i] = WithFOG(SAGEConv(8, 5), FOG(8, 3, 2, 3))
+            net.convs[i] = WithFOG(SAGEConv(8, 5), FOG(8, 3, 3, 2))
     else:
         net = example.SampledNet(name, 4, 8, classes, layers)
     for norm in net.modules():

@@ -16,7 +16,7 @@ EDGE_INDEX = torch.randint(0, 10, (2, 30), generator=torch.Generator().manual_se
 )
 @pytest.mark.parametrize("residual", [True, False])
 def test_equals_the_equation(act, function, residual: bool) -> None:
-    block = Block(WithFOG(GCNConv(8, 5), FOG(8, 3, 2, 3)), 8, act, residual)
+    block = Block(WithFOG(GCNConv(8, 5), FOG(8, 3, 3, 2)), 8, act, residual)
     q = block.conv(X, EDGE_INDEX)
     mean, var = q.mean(0), q.var(0, unbiased=False)
     expected = function((q - mean) / (var + 1e-5).sqrt())
@@ -26,7 +26,7 @@ def test_equals_the_equation(act, function, residual: bool) -> None:
 def test_on_a_bipartite_graph_the_targets_are_added() -> None:
     """With all edges of the first four nodes, they get what they get on the whole graph."""
     torch.manual_seed(0)
-    block = Block(WithFOG(GCNConv(8, 5), FOG(8, 3, 2, 3)), 8).eval()
+    block = Block(WithFOG(GCNConv(8, 5), FOG(8, 3, 3, 2)), 8).eval()
     edges = EDGE_INDEX[:, EDGE_INDEX[1] < 4]
     torch.testing.assert_close(block((X, X[:4]), edges), block(X, EDGE_INDEX)[:4])
 
@@ -57,7 +57,7 @@ def test_dropout_only_in_training() -> None:
     assert not (h == 0).any()
 
 
-@pytest.mark.parametrize("conv", [GCNConv(8, 8), GATConv(8, 8, 2), FOG(8, 3, 2, 8)])
+@pytest.mark.parametrize("conv", [GCNConv(8, 8), GATConv(8, 8, 2), FOG(8, 8, 3, 2)])
 def test_a_single_node_falls_back_to_the_running_statistics(conv) -> None:
     block = Block(conv, 8)
     for _ in range(3):

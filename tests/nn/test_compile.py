@@ -19,14 +19,14 @@ from fognn.ops import adjacency
 
 C = 8
 LAYERS = {
-    "FOG": lambda: FOG(C, 3, 2, 5),
-    "GCN+FOG": lambda: WithFOG(GCNConv(C, 6), FOG(C, 3, 2, 5)),
-    "GCN(sym)+FOG": lambda: WithFOG(GCNConv(C, 6, "sym"), FOG(C, 3, 2, 5)),
-    "GAT+FOG": lambda: WithFOG(GATConv(C, 6, 2), FOG(C, 3, 2, 5)),
-    "GIN+FOG": lambda: WithFOG(GINConv(C, 6), FOG(C, 3, 2, 5)),
-    "GraphSAGE+FOG": lambda: WithFOG(SAGEConv(C, 6), FOG(C, 3, 2, 5)),
-    "GraphSAGE(mean)+FOG": lambda: WithFOG(SAGEConv(C, 6, "mean"), FOG(C, 3, 2, 5)),
-    "GatedGCN+FOG": lambda: WithFOG(GatedGCNConv(C, 6), FOG(C, 3, 2, 5)),
+    "FOG": lambda: FOG(C, 5, 3, 2),
+    "GCN+FOG": lambda: WithFOG(GCNConv(C, 6), FOG(C, 5, 3, 2)),
+    "GCN(sym)+FOG": lambda: WithFOG(GCNConv(C, 6, "sym"), FOG(C, 5, 3, 2)),
+    "GAT+FOG": lambda: WithFOG(GATConv(C, 6, 2), FOG(C, 5, 3, 2)),
+    "GIN+FOG": lambda: WithFOG(GINConv(C, 6), FOG(C, 5, 3, 2)),
+    "GraphSAGE+FOG": lambda: WithFOG(SAGEConv(C, 6), FOG(C, 5, 3, 2)),
+    "GraphSAGE(mean)+FOG": lambda: WithFOG(SAGEConv(C, 6, "mean"), FOG(C, 5, 3, 2)),
+    "GatedGCN+FOG": lambda: WithFOG(GatedGCNConv(C, 6), FOG(C, 5, 3, 2)),
 }
 
 
@@ -88,7 +88,7 @@ def test_compile_with_other_forms_of_edge_index() -> None:
 
 
 def test_a_wild_index_under_compile_is_an_error() -> None:
-    layer = torch.compile(FOG(C, 3, 2, 5), fullgraph=True, backend="aot_eager")
+    layer = torch.compile(FOG(C, 5, 3, 2), fullgraph=True, backend="aot_eager")
     with pytest.raises((RuntimeError, IndexError)):
         layer(torch.randn(20, C), torch.tensor([[0, 10**6], [1, 2]]))
 

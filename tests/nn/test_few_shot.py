@@ -22,7 +22,7 @@ def test_adjacency_is_a_softmax_over_the_others() -> None:
 def sparse_fog(fog: DenseFOG, x: Tensor, adj: Tensor | None) -> Tensor:
     """The same by the sparse layer: every other node of the graph is a neighbour."""
     batch, nodes, channels = x.shape
-    twin = FOG(fog.in_channels, fog.h1, fog.h2, fog.out_channels).double()
+    twin = FOG(fog.in_channels, fog.out_channels, fog.h1, fog.h2).double()
     twin.load_state_dict(fog.state_dict())
     twin.train(fog.training)
     target, source = (~torch.eye(nodes, dtype=torch.bool)).nonzero().t()

@@ -54,7 +54,8 @@ def equal_in_values_and_gradients(fog: FOG, inputs: list[Tensor], compute, expec
 
 def random_fog(graph: Graph, *widths: int, training: bool = True) -> FOG:
     torch.manual_seed(graph.seed % 2**31)
-    fog = FOG(*widths).double()
+    in_channels, h1, h2, out_channels = widths
+    fog = FOG(in_channels, out_channels, h1, h2).double()
     for norm in (fog.norm_1, fog.norm_2):  # as after some training
         torch.nn.init.normal_(norm.module.running_mean)
         torch.nn.init.uniform_(norm.module.running_var, 0.5, 2.0)
@@ -92,7 +93,7 @@ def test_equals_the_literal_equation_bipartite_and_weighted(training: bool, grap
 
 
 def test_repr_and_widths() -> None:
-    assert str(FOG(144, 16, 8, 144)) == "FOG(144, 16, 8, 144)"
+    assert str(FOG(144, 144, 16, 8)) == "FOG(144, 144, h1=16, h2=8)"
     fogs = [row for row in rows() if row.h1 is not None]
     assert len(fogs) == 44
     for row in fogs:  # the rule that the paper does not state
@@ -102,13 +103,13 @@ def test_repr_and_widths() -> None:
 
 def test_a_pair_of_the_same_features_changes_nothing() -> None:
     torch.manual_seed(0)
-    fog, x = FOG(4, 3, 2, 5), torch.randn(6, 4)
+    fog, x = FOG(4, 5, 3, 2), torch.randn(6, 4)
     edge_index = torch.randint(0, 6, (2, 20))
     torch.testing.assert_close(fog((x, x.clone()), edge_index), fog(x, edge_index))
 
 
 def test_isolated_nodes_get_the_bias() -> None:
-    fog, x = FOG(4, 3, 2, 5), torch.randn(6, 4)
+    fog, x = FOG(4, 5, 3, 2), torch.randn(6, 4)
     nothing = torch.empty(2, 0, dtype=torch.long)
     assert torch.equal(fog(x, nothing), fog.lin_vu.bias.expand(6, 5))
     out = fog(x, torch.tensor([[0], [1]]))
@@ -118,7 +119,7 @@ def test_isolated_nodes_get_the_bias() -> None:
 
 
 def test_a_single_node_in_training_uses_the_running_statistics() -> None:
-    fog, loop = FOG(4, 3, 2, 5), torch.tensor([[0], [0]])
+    fog, loop = FOG(4, 5, 3, 2), torch.tensor([[0], [0]])
     before = copy.deepcopy(fog.state_dict())
     out = fog(torch.ones(1, 4), loop)
     torch.testing.assert_close(out, fog.eval()(torch.ones(1, 4), loop))
@@ -131,7 +132,7 @@ def test_all_forms_of_edge_index_agree() -> None:
     edge_index = (
         torch.randint(0, 7, (2, 30)).unique(dim=1).contiguous()
     )  # a matrix has no multi-edges
-    x, fog = torch.randn(7, 4), FOG(4, 3, 2, 5).eval()
+    x, fog = torch.randn(7, 4), FOG(4, 5, 3, 2).eval()
     expected = fog(x, edge_index)
     edges = EdgeIndex(edge_index, sparse_size=(7, 7))
     forms = {
@@ -149,7 +150,7 @@ def test_all_forms_of_edge_index_agree() -> None:
 def test_edge_weights_in_any_form_of_edge_index() -> None:
     torch.manual_seed(0)
     edge_index = torch.randint(0, 7, (2, 30)).unique(dim=1).contiguous()
-    weight, x, fog = torch.randn(edge_index.size(1)), torch.randn(7, 4), FOG(4, 3, 2, 5).eval()
+    weight, x, fog = torch.randn(edge_index.size(1)), torch.randn(7, 4), FOG(4, 5, 3, 2).eval()
     expected = fog(x, edge_index, weight)
     torch.testing.assert_close(fog(x, edge_index, weight.unsqueeze(1)), expected)
     for order in ("row", "col"):
@@ -194,36 +195,36 @@ def test_swapping_the_centre_with_a_neighbour_is_seen_in_the_second_order_only()
     edge_index = torch.tensor([[1, 2, 4, 5], [0, 0, 3, 3]])
     first_order = x.clone().index_add_(0, edge_index[1], x[edge_index[0]])
     torch.testing.assert_close(first_order[0], first_order[3])
-    fog = FOG(4, 3, 2, 5).eval()
+    fog = FOG(4, 5, 3, 2).eval()
     out = fog(x, edge_index)
     assert (out[0] - out[3]).abs().max() > 1e-3
 
 
 def test_lazy_in_channels() -> None:
-    lazy = FOG(-1, 3, 2, 5)
-    assert str(lazy) == "FOG(-1, 3, 2, 5)"
+    lazy = FOG(-1, 5, 3, 2)
+    assert str(lazy) == "FOG(-1, 5, h1=3, h2=2)"
     x, edge_index = torch.randn(6, 4), torch.randint(0, 6, (2, 9))
     twin = copy.deepcopy(lazy)
     assert lazy(x, edge_index).shape == (6, 5)
-    assert str(lazy) == "FOG(4, 3, 2, 5)"
+    assert str(lazy) == "FOG(4, 5, h1=3, h2=2)"
     twin.load_state_dict(lazy.state_dict())
     torch.testing.assert_close(twin.eval()(x, edge_index), lazy.eval()(x, edge_index))
     with pytest.raises(ValueError, match=r"x\[1\] \(targets\) must have 4 channels, got 3"):
-        FOG(-1, 3, 2, 5)((torch.randn(6, 4), torch.randn(6, 3)), edge_index)
+        FOG(-1, 5, 3, 2)((torch.randn(6, 4), torch.randn(6, 3)), edge_index)
 
 
 def test_copies_give_the_same() -> None:
-    fog, x = FOG(4, 3, 2, 5).eval(), torch.randn(6, 4)
+    fog, x = FOG(4, 5, 3, 2).eval(), torch.randn(6, 4)
     edge_index = torch.randint(0, 6, (2, 9))
     expected = fog(x, edge_index)
-    fresh = FOG(4, 3, 2, 5).eval()
+    fresh = FOG(4, 5, 3, 2).eval()
     fresh.load_state_dict(fog.state_dict())
     for twin in (copy.deepcopy(fog), pickle.loads(pickle.dumps(fog)), fresh):
         assert torch.equal(twin(x, edge_index), expected)
 
 
 def test_autocast() -> None:
-    fog, x = FOG(4, 3, 2, 5), torch.randn(50, 4)
+    fog, x = FOG(4, 5, 3, 2), torch.randn(50, 4)
     edge_index = torch.randint(0, 50, (2, 200))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         out = fog(x, edge_index)
@@ -234,7 +235,7 @@ def test_autocast() -> None:
 
 
 def test_reset_parameters() -> None:
-    fog = FOG(4, 3, 2, 5)
+    fog = FOG(4, 5, 3, 2)
     before = fog.lin_1.weight.clone()
     fog.reset_parameters()
     assert not torch.equal(before, fog.lin_1.weight)
@@ -249,7 +250,7 @@ def test_bad_widths(name: str, bad) -> None:
 
 
 def test_bad_input() -> None:
-    fog, x = FOG(4, 3, 2, 5), torch.randn(6, 4)
+    fog, x = FOG(4, 5, 3, 2), torch.randn(6, 4)
     edge_index = torch.randint(0, 6, (2, 9))
     for bad, message in (
         (torch.randn(6, 3), "x must have 4 channels, got 3"),
@@ -272,8 +273,8 @@ def test_bad_input() -> None:
 def test_check_finds_nan() -> None:
     x, edge_index = torch.randn(6, 4), torch.randint(0, 6, (2, 9))
     x[3, 1] = float("nan")
-    assert FOG(4, 3, 2, 5)(x, edge_index).isnan().any()
-    fog = FOG(4, 3, 2, 5, check=True)
+    assert FOG(4, 5, 3, 2)(x, edge_index).isnan().any()
+    fog = FOG(4, 5, 3, 2, check=True)
     with pytest.raises(ValueError, match="FOG: x must be finite, got NaN or infinity in row 3"):
         fog(x, edge_index)
     weight = torch.ones(9)

@@ -76,7 +76,7 @@ def test_bipartite() -> None:
 
 
 def test_repr_lazy_and_bad_input() -> None:
-    assert str(GCNConv(4, 3)) == "GCNConv(4, 3, norm=mean)"
+    assert str(GCNConv(4, 3)) == "GCNConv(4, 3, norm=sym)"
     lazy = GCNConv(-1, 3)
     lazy(torch.randn(5, 4), torch.tensor([[0], [1]]))
     assert lazy.in_channels == 4

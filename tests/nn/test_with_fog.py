@@ -5,7 +5,7 @@ from torch.nn import Linear, Module, ReLU, Sequential
 from torch_geometric import EdgeIndex
 
 import fognn.nn as ours
-from fognn.nn import FOG, WithFOG
+from fognn.nn import FOG, WithFOG, fog_widths
 
 C, NODES, EDGES = 8, 10, 30
 
@@ -73,7 +73,7 @@ def test_any_conv_of_pyg(name: str) -> None:
     torch.manual_seed(0)
     make, extra = CONVS[name]
     conv = make().eval()
-    both = WithFOG(conv, FOG(C, 3, 2, 5)).eval()
+    both = WithFOG(conv, FOG(C, 5, 3, 2)).eval()
     x, edge_index = torch.randn(NODES, C), torch.randint(0, NODES, (2, EDGES))
     q = conv(x=x, edge_index=edge_index, **extra)
     out = both(x=x, edge_index=edge_index, **extra)
@@ -90,13 +90,31 @@ def test_at_least_20_convs() -> None:
     assert len(CONVS) >= 20
 
 
+@pytest.mark.parametrize("name", ["GCNConv", "GATConv", "GINConv", "SAGEConv", "PNAConv"])
+def test_widths_from_out_channels_alone(name: str) -> None:
+    make, extra = CONVS[name]
+    both = WithFOG(make(), 8).eval()
+    x, edge_index = torch.randn(NODES, C), torch.randint(0, NODES, (2, EDGES))
+    out = both(x=x, edge_index=edge_index, **extra)
+    assert (both.fog.in_channels, both.fog.out_channels) == (C, 8)
+    assert (both.fog.h1, both.fog.h2) == fog_widths(8)
+    torch.testing.assert_close(out[:, :8], both.fog(x, edge_index))
+
+
+def test_lazy_input() -> None:
+    both = WithFOG(pyg.SAGEConv(-1, 6), 8)
+    assert both.fog.in_channels == -1
+    assert both(torch.randn(NODES, C), torch.randint(0, NODES, (2, EDGES))).shape == (NODES, 14)
+    assert both.fog.in_channels == C
+
+
 def test_several_outputs() -> None:
-    both = WithFOG(pyg.GATConv(C, 3, heads=2), FOG(C, 3, 2, 5))
+    both = WithFOG(pyg.GATConv(C, 3, heads=2), FOG(C, 5, 3, 2))
     x, edge_index = torch.randn(NODES, C), torch.randint(0, NODES, (2, EDGES))
     out, (edges, alpha) = both(x, edge_index, return_attention_weights=True)
     assert out.shape == (NODES, 11)
     assert alpha.shape == (edges.size(1), 2)
-    gated = WithFOG(ours.GatedGCNConv(C, 6), FOG(C, 3, 2, 5))
+    gated = WithFOG(ours.GatedGCNConv(C, 6), FOG(C, 5, 3, 2))
     out, edge_attr = gated(x, edge_index, torch.randn(EDGES, C))
     assert out.shape == (NODES, 11)
     assert edge_attr.shape == (EDGES, C)
@@ -104,7 +122,7 @@ def test_several_outputs() -> None:
 
 def test_bipartite_and_sorted_edges() -> None:
     torch.manual_seed(0)
-    both = WithFOG(pyg.SAGEConv(C, 6), FOG(C, 3, 2, 5)).eval()
+    both = WithFOG(pyg.SAGEConv(C, 6), FOG(C, 5, 3, 2)).eval()
     x = (torch.randn(NODES, C), torch.randn(4, C))
     edge_index = torch.stack([torch.randint(0, NODES, (EDGES,)), torch.randint(0, 4, (EDGES,))])
     out = both(x, edge_index)
@@ -114,12 +132,14 @@ def test_bipartite_and_sorted_edges() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ValueError, match="WithFOG: fog must be a FOG module, got Linear"):
+    with pytest.raises(ValueError, match=r"WithFOG: out_channels .* got Linear"):
         WithFOG(pyg.GCNConv(C, 6), Linear(C, 6))
+    with pytest.raises(ValueError, match=r"WithFOG: out_channels .* got 0"):
+        WithFOG(pyg.GCNConv(C, 6), 0)
     with pytest.raises(ValueError, match="conv must take an argument 'edge_index', but Linear"):
-        WithFOG(_NoEdges(), FOG(C, 3, 2, 5))
+        WithFOG(_NoEdges(), FOG(C, 5, 3, 2))
     with pytest.raises(ValueError, match="WithFOG: edge_index must be given"):
-        WithFOG(pyg.GCNConv(C, 6), FOG(C, 3, 2, 5))(torch.randn(NODES, C))
+        WithFOG(pyg.GCNConv(C, 6), FOG(C, 5, 3, 2))(torch.randn(NODES, C))
 
 
 class _NoEdges(Linear):

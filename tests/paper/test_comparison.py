@@ -8,12 +8,12 @@ from ledger_entries import entry, fold_entry
 
 from fognn.paper import rows
 from fognn.paper.comparison import Line, compare
-from fognn.paper.ledger import Entry, Ledger, entry_of
+from fognn.paper.ledger import Ledger, LedgerEntry, ledger_entry
 from fognn.paper.tables import TABLES, plan
 from fognn.training import Result, fit
 
 
-def runs(table: str, model: str, figures: list[float], **options: Any) -> list[Entry]:
+def runs(table: str, model: str, figures: list[float], **options: Any) -> list[LedgerEntry]:
     planned = plan(table, [model], len(figures), **options)
     return [entry(run, figure) for run, figure in zip(planned, figures, strict=True)]
 
@@ -250,7 +250,7 @@ def test_real_runs_of_a_second(
         assert isinstance(result, Result)
         assert result.test is not None
         found[run.paper.model, run.config.seed] = result.test["best"]["items"]
-        ledger.add(entry_of(run, run.folder(tmp_path)))
+        ledger.add(ledger_entry(run, run.folder(tmp_path)))
     lines = [line for line in compare("cluster", ledger.entries(), "best", "items") if line.entries]
     assert [line.paper.model for line in lines] == ["GIN", "GIN+FOG"]
     for line in lines:

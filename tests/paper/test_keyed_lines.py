@@ -14,9 +14,9 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fognn.datasets.files import SourceError
 from fognn.paper import keyed_lines
 from fognn.paper.keyed_lines import KeyedLines
+from fognn.utils.errors import FileError
 
 FORK = multiprocessing.get_context("fork")
 VALUES = st.recursive(
@@ -239,7 +239,7 @@ def test_a_lock_that_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(keyed_lines, "_PATIENCE", 0.05)
     path = tmp_path / "a.jsonl"
     with FileLock(tmp_path / ".a.jsonl.lock"):
-        with pytest.raises(SourceError, match=r"another process has held .*\.a\.jsonl\.lock"):
+        with pytest.raises(FileError, match=r"another process has held .*\.a\.jsonl\.lock"):
             KeyedLines(path).put(line("a"))
         assert not path.exists()
     KeyedLines(path).put(line("a"))
@@ -255,7 +255,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(SourceError, match="the disk is full"):
+        with pytest.raises(FileError, match="the disk is full"):
             lines.put(line("b"))
     assert on_disk(lines.path) == [line("a")]
     lines.put(line("b"))
@@ -264,5 +264,5 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(SourceError, match=r"could not be written"):
+    with pytest.raises(FileError, match=r"could not be written"):
         KeyedLines(tmp_path / "file" / "a.jsonl").put(line("a"))

@@ -11,7 +11,7 @@ import pytest
 from ledger_entries import entry
 from tiny_runs import metrics
 
-from fognn.paper.ledger import Entry, Ledger, _rounded, entry_of
+from fognn.paper.ledger import Ledger, LedgerEntry, _rounded, ledger_entry
 from fognn.paper.tables import Planned, plan
 from fognn.training import Config, Result, fit
 
@@ -35,8 +35,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Planned
 
 def test_the_line_of_a_run(finished: tuple[Planned, Path], tmp_path: Path) -> None:
     planned, folder = finished
-    own = entry_of(planned, folder)
-    assert (own.key, own.table, own.row) == (planned.key, "cluster", 12)
+    own = ledger_entry(planned, folder)
+    assert (own.key, own.table, own.row) == (planned.key, "cluster", "cluster/gcn")
     assert (own.variant, own.label, own.model, own.data) == ("", "GCN", "gcn", "CLUSTER")
     assert own.seed == 1
     assert Config.from_dict(own.config) == planned.config
@@ -61,7 +61,7 @@ def test_the_line_of_a_run(finished: tuple[Planned, Path], tmp_path: Path) -> No
     assert ledger.entries() == []
     ledger.add(own)
     first = ledger.path.read_bytes()
-    ledger.add(entry_of(planned, folder))
+    ledger.add(ledger_entry(planned, folder))
     # A repeated run replaces its own line, and the same run gives the same bytes.
     assert ledger.path.read_bytes() == first
     assert ledger.entries() == [own]
@@ -74,7 +74,7 @@ def test_what_is_no_number_is_null(finished: tuple[Planned, Path], tmp_path: Pat
     result["val"]["best"]["loss"] = math.nan
     (copy / "result.json").write_text(json.dumps(result))
     ledger = Ledger(tmp_path / "cluster.jsonl")
-    ledger.add(entry_of(planned, copy))
+    ledger.add(ledger_entry(planned, copy))
     assert ledger.entries()[0].result["val"]["best"]["loss"] is None
 
 
@@ -82,15 +82,15 @@ def test_a_folder_of_another_run(finished: tuple[Planned, Path], tmp_path: Path)
     planned, folder = finished
     other = plan("cluster", ["gcn"], [2], **TINY)[0]
     with pytest.raises(ValueError, match=r"must hold cluster/gcn-seed2.*another run \(seed: 1 and"):
-        entry_of(other, folder)
+        ledger_entry(other, folder)
     with pytest.raises(ValueError, match="holds no finished run"):
-        entry_of(planned, tmp_path)
+        ledger_entry(planned, tmp_path)
     half = tmp_path / "half"
     shutil.copytree(folder, half)
     lines = (half / "metrics.csv").read_text().splitlines()
     (half / "metrics.csv").write_text("\n".join(lines[:-1]) + "\n")
     with pytest.raises(ValueError, match=r"result.json is of 2 epochs, metrics.csv of 1"):
-        entry_of(planned, half)
+        ledger_entry(planned, half)
 
 
 def test_where_the_data_lie_is_not_told(finished: tuple[Planned, Path], tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_where_the_data_lie_is_not_told(finished: tuple[Planned, Path], tmp_path
     shutil.copytree(folder, moved)
     config = Config.read(moved / "config.yaml").with_values({"data.folder": "/home/ada/data"})
     (moved / "config.yaml").write_text(config.to_yaml())
-    assert "ada" not in json.dumps(entry_of(planned, moved).to_dict())
+    assert "ada" not in json.dumps(ledger_entry(planned, moved).to_dict())
 
 
 def test_unknown_keys_are_kept(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_unknown_keys_are_kept(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "copy.jsonl").read_text()) == later
 
 
-@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Entry)][1:-1])
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(LedgerEntry)][1:-1])
 def test_what_is_missing_or_wrong_is_named(tmp_path: Path, name: str) -> None:
     content = entry(plan("zinc", ["gcn"])[0], 0.5).to_dict()
     path = tmp_path / "zinc.jsonl"
@@ -154,5 +154,5 @@ def test_the_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
         Ledger(tmp_path / name).add(each)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert list(json.loads((tmp_path / "a").read_text())) == [
-        field.name for field in dataclasses.fields(Entry) if field.name != "more"
+        field.name for field in dataclasses.fields(LedgerEntry) if field.name != "more"
     ]

@@ -1,7 +1,7 @@
 import pytest
 from ledger_entries import entry, fold_entry
 
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.pairing import paired_difference
 from fognn.paper.tables import plan
 
@@ -10,7 +10,7 @@ FIRST = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 SECOND = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
 
 
-def runs(model: str, values: dict[int, float]) -> list[Entry]:
+def runs(model: str, values: dict[int, float]) -> list[LedgerEntry]:
     planned = plan("zinc", [model], list(values))
     return [entry(run, value) for run, value in zip(planned, values.values(), strict=True)]
 

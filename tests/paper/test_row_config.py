@@ -11,7 +11,7 @@ from fognn.models import count_parameters, list_models
 from fognn.paper import Row, config_of, protocol, rows
 from fognn.paper.build import name_of
 from fognn.training import TrainingConfig
-from fognn.training.checkpoint import build
+from fognn.training.checkpoint import untrained_model
 from fognn.training.data import PLAIN_ZINC, few_shot, task_of
 
 ROWS = rows()
@@ -58,7 +58,7 @@ def test_every_row_is_a_run(row: Row) -> None:
         assert (training.epochs, training.step) == (row.epochs, row.step)
     assert config.data.fraction == 1
     assert (config.data.fold, config.data.holdout) == (None, False)
-    net = build(config, task_of(config.data))
+    net = untrained_model(config, task_of(config.data))
     counted = net.gnn if row.few_shot else net
     assert count_parameters(counted) == row.params
     if not row.few_shot:
@@ -101,9 +101,9 @@ def test_every_network_has_a_run_on_every_dataset(data: str, model: str) -> None
         task = task_of(config.data)
         if model.startswith("gatedgcn-e") and data in ("PATTERN", "CLUSTER", "IMDB-MULTI"):
             with pytest.raises(ValueError, match="without edge features take 'gatedgcn"):
-                build(config, task)
+                untrained_model(config, task)
         else:
-            assert len(build(config, task).blocks) == 4
+            assert len(untrained_model(config, task).blocks) == 4
 
 
 def test_some_pairs_have_no_row() -> None:
@@ -119,7 +119,7 @@ def test_every_few_shot_network_has_a_run_on_every_set_of_images(data: str, mode
     config = protocol(data, model)
     assert few_shot(config.data)
     assert (config.data.n_way, config.data.k_shot) == (5, 1)
-    net = build(config, task_of(config.data))
+    net = untrained_model(config, task_of(config.data))
     size, colours = {"miniImageNet": (84, 3), "CIFAR-FS": (32, 3), "Omniglot": (28, 1)}[data]
     first = next(module for module in net.cnn.modules() if isinstance(module, Conv2d))
     assert first.in_channels == colours
@@ -141,7 +141,7 @@ def test_names_of_shots() -> None:
     assert (other.data.name, other.data.n_way, other.data.k_shot) == ("Omniglot", 20, 5)
     assert other.model.name == "fewshot-gnn+fog"
     assert other.training.batch_size == 40, "as with five shots in the paper"
-    assert build(other, None).n_way == 20
+    assert untrained_model(other, None).n_way == 20
     ten = protocol("cifar-fs-5way-10shot", "gnn")
     assert ten.training == protocol("miniImageNet", "fog").training
     assert protocol("miniImageNet", "gnn").training.lr == 0.001

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ledger_entries import entry
 
 from fognn.paper.comparison import compare
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.search import (
     DECAYS,
     RATES,
@@ -26,7 +26,7 @@ from fognn.paper.tables import Planned, plan
 ROW = plan("zinc", ["gcn+fog"])[0]
 
 
-def searched(row: Planned, scores: list[float]) -> list[Entry]:
+def searched(row: Planned, scores: list[float]) -> list[LedgerEntry]:
     """All trials of a row, with these validation metrics."""
     return [
         entry(trial, 0.3, val={"best": {"items": score, "batches": -score}, "last": {}})

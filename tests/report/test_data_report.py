@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fognn.datasets.catalog import CATALOG, entry_of
+from fognn.datasets.catalog import CATALOG, dataset_info
 from fognn.report.data_report import DrawOptions, report_csv, report_dataset, report_datasets
 
 
@@ -35,7 +35,7 @@ def test_real_data_are_here(real_data: Path) -> None:
 
 def test_zinc_beside_the_published_numbers(real_data: Path, tmp_path: Path) -> None:
     options = DrawOptions(2, tmp_path / "out.html")
-    text = "\n".join(report_dataset(entry_of("zinc"), data=real_data, draw=options))
+    text = "\n".join(report_dataset(dataset_info("zinc"), data=real_data, draw=options))
     pairs = [many for many in ("10,000", "1,000", "1,000", "12,000") for _ in "hp"]
     assert cells(text, "graphs") == pairs
     assert cells(text, "label, mean")[:2] == ["0.0153", "0.0153"]
@@ -49,7 +49,7 @@ def test_zinc_beside_the_published_numbers(real_data: Path, tmp_path: Path) -> N
 def test_one_split_and_the_seed(real_data: Path, tmp_path: Path) -> None:
     def page(seed: int) -> str:
         options = DrawOptions(2, tmp_path / "out.html", seed)
-        text = "\n".join(report_dataset(entry_of("zinc"), "test", real_data, options))
+        text = "\n".join(report_dataset(dataset_info("zinc"), "test", real_data, options))
         assert cells(text, "label, s.d.") == ["2.0180", "2.0180"]
         return (tmp_path / "out.html").read_text()
 
@@ -58,11 +58,11 @@ def test_one_split_and_the_seed(real_data: Path, tmp_path: Path) -> None:
 
 
 def test_generated_is_said_once(tmp_path: Path) -> None:
-    first = list(report_dataset(entry_of("cluster"), "val"))
+    first = list(report_dataset(dataset_info("cluster"), "val"))
     assert first[0] == (
         "CLUSTER is not in the cache yet: it is generated now, which takes seconds."
     )
-    again = list(report_dataset(entry_of("cluster"), "val"))
+    again = list(report_dataset(dataset_info("cluster"), "val"))
     assert again == first[1:]
     assert cells("\n".join(again), "classes") == ["6"]
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]  # nothing is drawn unasked
@@ -70,16 +70,16 @@ def test_generated_is_said_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["imdb-multi", "cifar-fs"])
 def test_others(real_data: Path, name: str, tmp_path: Path) -> None:
-    text = "\n".join(report_dataset(entry_of(name), data=real_data, draw=DrawOptions(1)))
+    text = "\n".join(report_dataset(dataset_info(name), data=real_data, draw=DrawOptions(1)))
     assert text.endswith(f"drawn: {name}.png")
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_bad_split() -> None:
     with pytest.raises(ValueError, match="split of ZINC must be one of train, val, test, got 'x'"):
-        list(report_dataset(entry_of("zinc"), "x"))
+        list(report_dataset(dataset_info("zinc"), "x"))
     with pytest.raises(ValueError, match="split of IMDB-MULTI must be one of all, got 'train'"):
-        list(report_dataset(entry_of("imdb-multi"), "train"))
+        list(report_dataset(dataset_info("imdb-multi"), "train"))
 
 
 @pytest.mark.parametrize(

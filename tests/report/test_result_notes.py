@@ -5,24 +5,24 @@ import pytest
 from ledger_entries import entry, fold_entry
 
 from fognn.paper.comparison import Line, compare
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.tables import plan
 from fognn.report.result_notes import commits_of, direction, metric_of, notes_of, numbers_of
 
 
-def runs(table: str, model: str, count: int, **options: Any) -> list[Entry]:
+def runs(table: str, model: str, count: int, **options: Any) -> list[LedgerEntry]:
     return [
         entry(run, 0.4 + 0.01 * k) for k, run in enumerate(plan(table, [model], count, **options))
     ]
 
 
-def notes(entries: list[Entry], table: str = "zinc", hidden: int = 0, **figure: str) -> str:
+def notes(entries: list[LedgerEntry], table: str = "zinc", hidden: int = 0, **figure: str) -> str:
     lines = lines_of(entries, table, **figure)
     at, over = figure.get("at", "last"), figure.get("over", "batches")
     return " ".join(notes_of(lines, at, over, hidden, numbers_of(lines)))
 
 
-def lines_of(entries: list[Entry], table: str = "zinc", **figure: str) -> list[Line]:
+def lines_of(entries: list[LedgerEntry], table: str = "zinc", **figure: str) -> list[Line]:
     lines = compare(table, entries, **figure)
     data = {line.paper.dataset for line in lines if line.entries}
     return [line for line in lines if not data or line.paper.dataset in data]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from site_example import make_entry
 
-from fognn.paper.ledger import Entry
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.tables import plan
 from fognn.report.metric import METRICS
 from fognn.report.site_curves import loss_figures, run_figures
@@ -13,7 +13,7 @@ from fognn.report.site_curves import loss_figures, run_figures
 MAE = METRICS["mae"]
 
 
-def entry(seed: int, epochs: int = 4, **curve: list[Any]) -> Entry:
+def entry(seed: int, epochs: int = 4, **curve: list[Any]) -> LedgerEntry:
     made = make_entry(plan("zinc", ["gcn"], [seed], ours=False)[0], 0.4, epochs)
     return dataclasses.replace(made, curve=made.curve | curve)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch.optim import SGD
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from fognn.paper.ledger import Ledger, entry_of
+from fognn.paper.ledger import Ledger, ledger_entry
 from fognn.paper.tables import Planned
 from fognn.sweep import Estimate, estimate
 from fognn.sweep.estimate import PLATEAU, Guess, fewest_epochs
@@ -110,10 +110,10 @@ def test_a_plateau_is_assumed_or_known(
     # A run of other graphs, or of another schedule, tells nothing.
     (few,) = tiny_plan(1, 3, **PLATEAUS)
     result = fit(few.config, few.folder(tmp_path / "runs"), quiet=True)
-    Ledger(tmp_path / "cluster.jsonl").add(entry_of(few, result.folder))
+    Ledger(tmp_path / "cluster.jsonl").add(ledger_entry(few, result.folder))
     assert guess(second).source == "assumed"
     result = fit(first.config, first.folder(tmp_path / "runs"), quiet=True)
-    Ledger(tmp_path / "cluster.jsonl").add(entry_of(first, result.folder))
+    Ledger(tmp_path / "cluster.jsonl").add(ledger_entry(first, result.folder))
     assert guess(second).source == "ledger"
     assert guess(second).epochs == result.epochs
     assert "median" in str(Estimate((guess(second),), 1, 1, 0.0))
@@ -125,11 +125,11 @@ def test_a_run_that_cannot_be_measured(
     runs = tiny_plan(1) + tiny_plan(1, model__channels=8)
 
     def measured(configs: list[Config], threads: int) -> list[Pace | str]:
-        return [Pace(1.0, 0.0, 1, 1), "SourceError: no data"][: len(configs)]
+        return [Pace(1.0, 0.0, 1, 1), "FileError: no data"][: len(configs)]
 
     found = estimate(runs, tmp_path, tmp_path, 2, measured)
     assert found.seconds == 2.0
-    assert f"{runs[1].key}: cannot be measured: SourceError: no data" in str(found)
+    assert f"{runs[1].key}: cannot be measured: FileError: no data" in str(found)
     assert str(found).endswith("without the 1 that cannot be measured")
 
 

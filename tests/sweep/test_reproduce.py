@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tiny_runs import metrics
 
-from fognn.paper.ledger import Ledger, entry_of
+from fognn.paper.ledger import Ledger, ledger_entry
 from fognn.paper.tables import Planned
 from fognn.sweep import reproduce
 from fognn.sweep.pool import Job
@@ -36,7 +36,7 @@ def test_trained_then_skipped(
     assert pools[0].closed
     assert f"[2/2] {planned[1].key}: gcn on CLUSTER, seed 1: test" in capsys.readouterr().err
     for run, entry in zip(planned, Ledger(results / "cluster.jsonl").entries(), strict=True):
-        assert entry == entry_of(run, run.folder(runs))
+        assert entry == ledger_entry(run, run.folder(runs))
 
     text = (results / "cluster.jsonl").read_text()
     second = reproduce(planned, runs, results)

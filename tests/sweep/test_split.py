@@ -75,8 +75,8 @@ def test_as_many_as_fit_into_the_memory(
 
 
 def test_a_run_that_cannot_run(tiny_config: Callable[..., Config]) -> None:
-    with pytest.raises(TrainingError, match="could not be measured: SourceError: no such file"):
-        fastest_split(tiny_config(), 9, lambda configs, threads: ["SourceError: no such file"])
+    with pytest.raises(TrainingError, match="could not be measured: FileError: no such file"):
+        fastest_split(tiny_config(), 9, lambda configs, threads: ["FileError: no such file"])
 
 
 def test_it_reads_well() -> None:

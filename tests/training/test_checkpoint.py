@@ -8,16 +8,16 @@ import pytest
 import torch
 from tiny_runs import tiny
 
-from fognn.datasets.files import SourceError
 from fognn.models import TASKS
 from fognn.training import checkpoint as room
 from fognn.training.checkpoint import (
-    build,
+    model_arguments,
     read_checkpoint,
     rebuild,
-    settings_of,
+    untrained_model,
     write_checkpoint,
 )
+from fognn.utils.errors import FileError
 
 TASK = TASKS["cluster"]
 
@@ -34,7 +34,7 @@ class Malicious:
 
 def written(path: Path, **values: Any) -> Path:
     config = tiny(**values)
-    net = build(config, TASK)
+    net = untrained_model(config, TASK)
     if config.precision == "64-true":
         net.double()
     write_checkpoint(path, config, TASK, {"model": net.state_dict(), "epoch": 7})
@@ -45,17 +45,20 @@ def test_weights_come_from_the_seed_alone() -> None:
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    first = build(tiny(seed=1), TASK).state_dict()
+    first = untrained_model(tiny(seed=1), TASK).state_dict()
     assert torch.equal(torch.rand(2), expected), "the caller's random numbers are as they were"
-    second, third = build(tiny(seed=1), TASK).state_dict(), build(tiny(seed=2), TASK).state_dict()
+    second, third = (
+        untrained_model(tiny(seed=1), TASK).state_dict(),
+        untrained_model(tiny(seed=2), TASK).state_dict(),
+    )
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert not all(torch.equal(first[name], third[name]) for name in first)
 
 
 def test_of_images_the_number_of_classes_is_in_the_data() -> None:
     config = tiny().with_values({"data.n_way": 3})
-    assert settings_of(config, None) == {"n_way": 3} | config.model.settings
-    assert settings_of(config, TASK) == config.model.settings
+    assert model_arguments(config, None) == {"n_way": 3} | config.model.settings
+    assert model_arguments(config, TASK) == config.model.settings
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_roundtrip(tmp_path: Path, precision: str, dtype: torch.dtype) -> None:
 def test_it_stands_for_itself(tmp_path: Path) -> None:
     """The weights are loaded over those that the seed draws."""
     config = tiny()
-    state = {name: value + 1 for name, value in build(config, TASK).state_dict().items()}
+    state = {name: value + 1 for name, value in untrained_model(config, TASK).state_dict().items()}
     write_checkpoint(tmp_path / "x.ckpt", config, TASK, {"model": state})
     net, _, _ = rebuild(read_checkpoint(tmp_path / "x.ckpt"))
     for name, value in net.state_dict().items():
@@ -95,7 +98,7 @@ def test_a_malicious_file_is_refused_and_not_run(tmp_path: Path, form: str) -> N
         path.write_bytes(pickle.dumps(content))
     else:
         torch.save(content, path, _use_new_zipfile_serialization=form == "torch")
-    with pytest.raises(SourceError, match=r"last\.ckpt is damaged"):
+    with pytest.raises(FileError, match=r"last\.ckpt is damaged"):
         read_checkpoint(path)
     assert not mark.exists()
     # The file is what it is meant to be: a reader that trusts it runs the command.
@@ -114,7 +117,7 @@ def test_damage(tmp_path: Path, damage: str) -> None:
     else:
         texts = {"half": whole[: len(whole) // 2], "empty": b"", "picture": b"GIF89a"}
         path.write_bytes(texts.get(damage, b"hello world\n"))
-    with pytest.raises(SourceError, match=r"last\.ckpt is damaged \(\w+\): remove it to train"):
+    with pytest.raises(FileError, match=r"last\.ckpt is damaged \(\w+\): remove it to train"):
         read_checkpoint(path)
 
 
@@ -126,7 +129,7 @@ def test_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [{"format": room.FORMAT + 1}, {}, [1], torch.ones(2)])
 def test_another_format(tmp_path: Path, content: Any) -> None:
     torch.save(content, tmp_path / "x.ckpt")
-    with pytest.raises(SourceError, match=r"x\.ckpt is no checkpoint of this version of fognn"):
+    with pytest.raises(FileError, match=r"x\.ckpt is no checkpoint of this version of fognn"):
         read_checkpoint(tmp_path / "x.ckpt")
 
 
@@ -147,5 +150,5 @@ def test_one_flipped_bit_in_the_weights_is_noticed(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[largest.header_offset + 30 + len(largest.filename) + largest.file_size // 2 + 64] ^= 1
     path.write_bytes(bytes(content))
-    with pytest.raises(SourceError, match="damaged"):
+    with pytest.raises(FileError, match="damaged"):
         read_checkpoint(path)

@@ -12,7 +12,7 @@ from tiny_images import CLASSES, tiny_images, write_cifar
 from tiny_runs import molecules, tiny
 from torch import Tensor
 
-from fognn.datasets.catalog import CATALOG, entry_of
+from fognn.datasets.catalog import CATALOG, dataset_info
 from fognn.datasets.episodes import Episodes, EpisodeSampler
 from fognn.datasets.few_shot import ImageSet
 from fognn.datasets.graph_files import write_graphs
@@ -244,8 +244,8 @@ def test_omniglot_validates_on_new_tasks_of_its_training_classes(
         asked.append(split)
         return numbered(8, 3)
 
-    entry = dataclasses.replace(entry_of("omniglot"), make=make)
-    monkeypatch.setattr(module, "entry_of", lambda name: entry)
+    entry = dataclasses.replace(dataset_info("omniglot"), make=make)
+    monkeypatch.setattr(module, "dataset_info", lambda name: entry)
     run = protocol("omniglot", "gnn", 0, {"data.episodes": 2, "training.steps": 2})
     for split in SPLITS:
         assert len(open_split(run, split)) == (2 if split == "train" else 1)

@@ -11,7 +11,6 @@ from tiny_images import tiny_images, write_cifar
 from tiny_runs import molecules, tiny
 from torch_geometric.data import Batch
 
-from fognn.datasets.files import SourceError
 from fognn.datasets.graph_files import write_graphs
 from fognn.models import create_model
 from fognn.paper import protocol
@@ -19,6 +18,7 @@ from fognn.training import Result, TrainingConfig, evaluate, fit, folds, load
 from fognn.training.config import Config
 from fognn.training.data import open_split
 from fognn.training.evaluation import answer, evaluate_model
+from fognn.utils.errors import FileError
 
 EVERY = [(split, at) for split in ("val", "test") for at in ("best", "last")]
 
@@ -94,7 +94,7 @@ def test_images_and_another_data_folder(tmp_path: Path) -> None:
     for split, at in EVERY:
         check(result, result.folder, split, at)
     shutil.move(first, tmp_path / "moved")
-    with pytest.raises(SourceError, match="data must name an existing folder"):
+    with pytest.raises(FileError, match="data must name an existing folder"):
         evaluate(result.folder)
     for split, at in EVERY:
         check(result, result.folder, split, at, data=tmp_path / "moved")

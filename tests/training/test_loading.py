@@ -8,11 +8,11 @@ import torch
 from tiny_runs import tiny
 from torch.nn import Module
 
-from fognn.datasets.files import SourceError
 from fognn.models import TASKS, PretrainedNet
 from fognn.training import Result, export, fit, load
 from fognn.training.config import Config
 from fognn.training.loading import load_run
+from fognn.utils.errors import FileError
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_a_checkpoint_runs_no_code(tmp_path: Path, how: str) -> None:
         torch.save(content, path)
     else:
         path.write_bytes(pickle.dumps(content, protocol=2))
-    with pytest.raises(SourceError, match=r"a\.ckpt is damaged"):
+    with pytest.raises(FileError, match=r"a\.ckpt is damaged"):
         load(path)
     assert not sprung.exists()
     with open(path, "rb") as file:
@@ -130,8 +130,8 @@ def test_a_checkpoint_runs_no_code(tmp_path: Path, how: str) -> None:
 
 def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
     torch.save({"format": 99}, tmp_path / "a.ckpt")
-    with pytest.raises(SourceError, match="is no checkpoint of this version of fognn"):
+    with pytest.raises(FileError, match="is no checkpoint of this version of fognn"):
         load(tmp_path / "a.ckpt")
     (tmp_path / "b.ckpt").write_text("hello")
-    with pytest.raises(SourceError, match=r"b\.ckpt is damaged"):
+    with pytest.raises(FileError, match=r"b\.ckpt is damaged"):
         load(tmp_path / "b.ckpt")

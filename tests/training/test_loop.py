@@ -12,12 +12,12 @@ import pytest
 import torch
 from tiny_runs import metrics, molecules, tiny
 
-from fognn.datasets.files import SourceError
 from fognn.datasets.graph_files import write_graphs
 from fognn.models import list_models
 from fognn.paper import protocol
 from fognn.training import Config, Stopped, TrainingError, fit, loop
 from fognn.training.checkpoint import read_checkpoint
+from fognn.utils.errors import FileError
 
 GRAPH_MODELS = [name for name in list_models() if not name.startswith("fewshot-")]
 
@@ -295,7 +295,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path: Path) -> None:
     process = start(tmp_path / "run", limit=size + 2000, epochs=200)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "SourceError" in errors
+    assert "FileError" in errors
     assert "could not be written, the disk is full" in errors
     assert not list((tmp_path / "run").glob(".tmp-*"))
     epochs = len(read_checkpoint(tmp_path / "run" / "last.ckpt")["state"]["history"])
@@ -315,7 +315,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path: Path) -> None:
 
 def test_a_folder_in_which_nobody_can_write(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises((SourceError, ValueError), match="file"):
+    with pytest.raises((FileError, ValueError), match="file"):
         fit(tiny(), tmp_path / "file" / "run", quiet=True)
 
 
@@ -374,6 +374,6 @@ def test_a_damaged_checkpoint_is_said(tmp_path: Path, damage: str) -> None:
     last = folder / "last.ckpt"
     content = {"half": last.read_bytes()[:5000], "foreign": b"GIF89a", "empty": b""}[damage]
     last.write_bytes(content)
-    with pytest.raises(SourceError, match=r"last.ckpt is damaged .* remove it"):
+    with pytest.raises(FileError, match=r"last.ckpt is damaged .* remove it"):
         fit(tiny(training__epochs=1), folder, quiet=True)
     assert last.read_bytes() == content

@@ -8,11 +8,11 @@ import torch
 from tiny_runs import molecules
 from torch_geometric.data import Data
 
-from fognn.datasets.files import SourceError
 from fognn.datasets.graph_files import write_graphs
 from fognn.models import TASKS, Task
 from fognn.training import DataConfig
 from fognn.training.own_data import is_file, own_graphs, own_objective, own_task
+from fognn.utils.errors import FileError
 
 SPLITS = ("train", "val", "test")
 SMILES = ["C" * length for length in range(1, 13)]
@@ -198,7 +198,7 @@ def test_too_few_graphs(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"none\.npz is not there"):
+    with pytest.raises(FileError, match=r"none\.npz is not there"):
         own_task(DataConfig(str(tmp_path / "none.npz")))
     with pytest.raises(ValueError, match="path must be a folder, or end in"):
         own_task(DataConfig(str(tmp_path / "none")))

@@ -9,15 +9,15 @@ from tiny_images import tiny_images, write_cifar
 from tiny_runs import molecules, tiny
 from torch_geometric.data import Data
 
-from fognn.datasets.files import SourceError
 from fognn.datasets.graph_files import write_graphs
 from fognn.datasets.molecules import smiles_to_graph
 from fognn.models import Task
 from fognn.paper import protocol
 from fognn.training import ModelConfig, TrainingConfig, fit, load, predict
-from fognn.training.checkpoint import build, write_checkpoint
+from fognn.training.checkpoint import untrained_model, write_checkpoint
 from fognn.training.config import Config, DataConfig
 from fognn.training.prediction import predict_graphs
+from fognn.utils.errors import FileError
 
 SMALL = {"training.epochs": 1, "training.batch_size": 8, "model.channels": 8, "machine.threads": 1}
 SMILES = ["CCO", "C1CC1", "CC(=O)O", "C#N", "CCN", "COC", "CCC", "CCCC", "CF", "CBr", "CCl", "CS"]
@@ -231,7 +231,7 @@ def test_wrong_arguments(runs: Path, tmp_path: Path) -> None:
         predict(runs / "node classes", tmp_path / "in.csv", output)
     with pytest.raises(ValueError, match=r"input must be a \.pt or \.npz file .* not on molecules"):
         predict(runs / "edge classes", tmp_path / "in.csv", output)
-    with pytest.raises(SourceError, match=r"none\.npz is not there"):
+    with pytest.raises(FileError, match=r"none\.npz is not there"):
         predict(runs / "value", tmp_path / "none.npz", output)
     with pytest.raises(ValueError, match=r"end in \.pt or \.npz, got .*in\.xlsx"):
         predict(runs / "value", tmp_path / "in.xlsx", output)
@@ -254,7 +254,7 @@ def untrained(path: Path, data: str, **rest: Any) -> Path:
     config = Config(
         DataConfig(data), ModelConfig("gcn", {"channels": 8}), TrainingConfig("l1", "mae"), **rest
     )
-    net = build(config, task)
+    net = untrained_model(config, task)
     if config.precision == "64-true":
         net.double()
     write_checkpoint(path, config, task, {"model": net.state_dict()})
@@ -284,7 +284,7 @@ def test_double_precision(tmp_path: Path) -> None:
     features = edge_graphs(3)
     task = Task("edge", 3, node_channels=2, edge_channels=3)
     config = protocol("tsp", "gcn")
-    net = build(config, task).double().eval()
+    net = untrained_model(config, task).double().eval()
     outputs = list(predict_graphs(net, features, task, device="cpu"))
     assert [len(output) for output in outputs] == [graph.num_edges for graph in features]
     assert outputs[0].dtype == torch.float64

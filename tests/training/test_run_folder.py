@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_runs import tiny
 
-from fognn.datasets.files import SourceError
 from fognn.training import Config, TrainingError
 from fognn.training.run_folder import RunFolder, check_folder, read_metrics
+from fognn.utils.errors import FileError
 
 
 def listed(folder: Path) -> list[str]:
@@ -132,7 +132,7 @@ def test_no_folder_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
-    with pytest.raises(SourceError, match=r"run could not be written \(Read-only file system\)"):
+    with pytest.raises(FileError, match=r"run could not be written \(Read-only file system\)"):
         RunFolder(tmp_path / "run", tiny())
 
 
@@ -146,7 +146,7 @@ def test_log(run: RunFolder) -> None:
 
 def test_no_room_for_the_log(run: RunFolder) -> None:
     (run.path / "log.txt").symlink_to("/dev/full")
-    with pytest.raises(SourceError, match=r"log\.txt could not be written, the disk is full"):
+    with pytest.raises(FileError, match=r"log\.txt could not be written, the disk is full"):
         run.log("text")
 
 

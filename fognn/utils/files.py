@@ -1,11 +1,13 @@
-r"""Files that are written whole or not at all, and archives that stay in their folder."""
+r"""Files written whole or not at all, and zip archives that cannot write outside a folder."""
 
 import errno
 import hashlib
 import os
+import pickle
 import re
 import shutil
 import stat
+import struct
 import uuid
 import zipfile
 import zlib
@@ -13,8 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["SourceError", "disk_error", "sha256_of", "unzip", "write_whole"]
+from fognn.utils.errors import FileError
 
+__all__ = ["DAMAGE", "disk_error", "sha256_of", "unzip", "write_whole"]
+
+# What numpy, zipfile and torch raise for files that are cut short or have a wrong byte.
+DAMAGE = (
+    *(OSError, EOFError, LookupError, ValueError, TypeError, AttributeError, RuntimeError),
+    *(ArithmeticError, MemoryError, struct.error, pickle.UnpicklingError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 # What an operating system says when there is no room: full, over quota, over the limit of a file.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # Deflate alone reaches 1,000 to 1; pictures and text of a dataset stay far below 100 to 1.
@@ -22,19 +32,15 @@ _BOMB_RATIO = 100
 _BOMB_FLOOR = 256 * 2**20
 
 
-class SourceError(RuntimeError):
-    r"""A file could not be had: one sentence that says what failed and what to do."""
-
-
-def disk_error(path: Path, error: OSError) -> SourceError:
+def disk_error(path: Path, error: OSError) -> FileError:
     r"""Says in one sentence why :obj:`path` could not be written."""
     if error.errno in _NO_ROOM:
-        return SourceError(
+        return FileError(
             f"{path} could not be written, the disk is full ({error.strerror}): free some space, "
             "or name a folder on another disk (FOGNN_CACHE for the cache, root= for a dataset, "
             "-o for a run)"
         )
-    return SourceError(
+    return FileError(
         f"{path} could not be written ({error.strerror or error}): check that its folder is "
         "writable, or name another one (FOGNN_CACHE for the cache, root= for a dataset, -o for a "
         "run)"
@@ -106,11 +112,11 @@ def unzip(archive: Path, folder: Path) -> None:
             file.extractall(staging)
         _move(staging, folder)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise SourceError(
+        raise FileError(
             f"{archive} is not a whole zip file ({error}): remove it and get it again"
         ) from error
     except FileNotFoundError as error:
-        raise SourceError(f"{error.filename} is not there: name an existing zip file") from error
+        raise FileError(f"{error.filename} is not there: name an existing zip file") from error
     except OSError as error:
         raise disk_error(folder, error) from error
     finally:
@@ -127,24 +133,24 @@ def _judge(archive: Path, members: list[zipfile.ZipInfo]) -> None:
             or re.match(r"[A-Za-z]:", name)
             or ".." in name.split("/")
         ):
-            raise SourceError(
+            raise FileError(
                 f"{archive} is refused: its member {name!r} would be written outside the folder; "
                 "get the archive from its official address"
             )
         if stat.S_ISLNK(member.external_attr >> 16):
-            raise SourceError(
+            raise FileError(
                 f"{archive} is refused: its member {name!r} is a link; "
                 "get the archive from its official address"
             )
         if member.flag_bits & 1:
-            raise SourceError(
+            raise FileError(
                 f"{archive} is refused: its member {name!r} is encrypted; "
                 "get the archive from its official address"
             )
     # zipfile never reads more than the declared size, so the declared sizes are the true limit.
     total, limit = sum(m.file_size for m in members), archive.stat().st_size * _BOMB_RATIO
     if total > max(limit, _BOMB_FLOOR):
-        raise SourceError(
+        raise FileError(
             f"{archive} is refused: its members declare {total:,} bytes, more than {_BOMB_RATIO} "
             "times its own size; get the archive from its official address"
         )
@@ -159,7 +165,7 @@ def _move(staging: Path, folder: Path) -> None:
         target = folder / path.relative_to(staging)
         # A link that stands in the folder already could lead a member out of it.
         if not target.parent.resolve().is_relative_to(home):
-            raise SourceError(
+            raise FileError(
                 f"{target} is refused: {target.parent} is a link out of {folder}; remove the link"
             )
         if path.is_dir():

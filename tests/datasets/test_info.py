@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from fognn.datasets.catalog import entry_of
-from fognn.datasets.entry import Entry, where
-from fognn.datasets.sources import Source, SourceError
+from fognn.datasets.catalog import dataset_info
+from fognn.datasets.info import DatasetInfo, where
+from fognn.datasets.sources import Source
+from fognn.utils.errors import FileError
 
 
 @pytest.fixture(autouse=True)
@@ -15,10 +16,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def entry(*files: tuple[str, ...], **other: Any) -> Entry:
+def entry(*files: tuple[str, ...], **other: Any) -> DatasetInfo:
     sources = tuple(tuple(Source(path) for path in paths) for paths in files)
     texts = dict.fromkeys(("kind", "task", "size", "licence", "origin"), "")
-    return Entry("X", lambda **arguments: arguments, files=sources, **texts, **other)
+    return DatasetInfo("X", lambda **arguments: arguments, files=sources, **texts, **other)
 
 
 def put(*paths: Path) -> None:
@@ -42,7 +43,7 @@ def test_where(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("FOGNN_DATA")
     put(cache / "b")
     assert where(it) == "cache"
-    with pytest.raises(SourceError, match="data must name an existing folder"):
+    with pytest.raises(FileError, match="data must name an existing folder"):
         where(it, tmp_path / "nowhere")
 
 
@@ -55,11 +56,11 @@ def test_a_folder_counts_too(tmp_path: Path) -> None:
 
 def test_damaged_file_in_the_cache_is_not_here(cache: Path) -> None:
     put(cache / "omniglot" / "images_background.zip", cache / "omniglot" / "images_evaluation.zip")
-    assert where(entry_of("omniglot")) == "no"
+    assert where(dataset_info("omniglot")) == "no"
 
 
 def test_generated(cache: Path) -> None:
-    cluster = entry_of("CLUSTER")
+    cluster = dataset_info("CLUSTER")
     assert where(cluster) == "generated"
     assert not cache.exists()  # asking makes nothing
     cluster.make(split="val", num_graphs=3)

@@ -8,7 +8,7 @@ from typing import Any
 from fognn.datasets.sbm_generator import SPLIT_SIZES
 from fognn.datasets.sources import Source, cache_dir, data_dir, find
 
-__all__ = ["Entry", "Fact", "where"]
+__all__ = ["DatasetInfo", "Fact", "where"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DatasetInfo:
     r"""A dataset.
 
     Args:
@@ -69,12 +69,14 @@ class Entry:
         return self.make(data=data) if split is None else self.make(split=split, data=data)
 
 
-def where(entry: Entry, data: str | Path | None = None, splits: Sequence[str] | None = None) -> str:
+def where(
+    entry: DatasetInfo, data: str | Path | None = None, splits: Sequence[str] | None = None
+) -> str:
     r"""Whether a dataset is here: :obj:`"data folder"`, :obj:`"cache"`, :obj:`"generated"` for
     one that is made when it is asked for, or :obj:`"no"`. Downloads nothing.
 
     Args:
-        entry (Entry): The dataset.
+        entry (DatasetInfo): The dataset.
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         splits (sequence of str, optional): Only these splits, of a generated
             dataset. (default: all)

@@ -12,8 +12,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fognn.datasets import files
-from fognn.datasets.files import SourceError, unzip, write_whole
+from fognn.utils import files
+from fognn.utils.errors import FileError
+from fognn.utils.files import unzip, write_whole
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -67,7 +68,7 @@ def test_write_whole_says_when_nothing_was_written(tmp_path: Path) -> None:
 
 
 def test_write_whole_on_a_full_disk(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"disk is full.*FOGNN_CACHE"):
+    with pytest.raises(FileError, match=r"disk is full.*FOGNN_CACHE"):
         write_half(tmp_path / "x", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     assert contents(tmp_path) == {}
 
@@ -79,14 +80,15 @@ def test_write_whole_when_the_system_refuses_to_write(tmp_path: Path, write: str
     program = f"""
 import resource, signal, sys, numpy as np, torch
 from pathlib import Path
-from fognn.datasets.files import SourceError, write_whole
+from fognn.utils.errors import FileError
+from fognn.utils.files import write_whole
 x = {"bytes(10**6)" if "bytes" in write else "torch.zeros(10**6)"}
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10**5, 10**5))
 try:
     with write_whole(Path({str(tmp_path / "x.npy")!r})) as t:
         {write}
-except SourceError as error:
+except FileError as error:
     print(error)
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -140,7 +142,7 @@ def test_unzip_into_a_folder_with_files(tmp_path: Path) -> None:
 )
 def test_unzip_refuses_to_leave_the_folder(tmp_path: Path, name: str) -> None:
     path = archive(tmp_path / "a.zip", {"fine": "1", name: "2"})
-    with pytest.raises(SourceError, match="outside the folder") as caught:
+    with pytest.raises(FileError, match="outside the folder") as caught:
         unzip(path, tmp_path / "in" / "out")
     assert repr(name) in str(caught.value)
     assert list(contents(tmp_path)) == ["a.zip"]
@@ -153,7 +155,7 @@ def test_unzip_never_writes_outside(tmp_path_factory: pytest.TempPathFactory, pa
     out = base / "deep" / "deeper" / "out"
     try:
         unzip(path, out)
-    except SourceError:
+    except FileError:
         assert not out.exists()
     assert all(name.startswith(("a.zip", "deep/deeper/out/")) for name in contents(base))
 
@@ -162,7 +164,7 @@ def test_unzip_refuses_links(tmp_path: Path) -> None:
     link = zipfile.ZipInfo("link")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     path = archive(tmp_path / "a.zip", {link: str(tmp_path), "link/x": "1"})
-    with pytest.raises(SourceError, match="'link' is a link"):
+    with pytest.raises(FileError, match="'link' is a link"):
         unzip(path, tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
 
@@ -172,7 +174,7 @@ def test_unzip_does_not_follow_a_link_that_stands_there(tmp_path: Path) -> None:
     out.mkdir()
     elsewhere.mkdir()
     (out / "d").symlink_to(elsewhere)
-    with pytest.raises(SourceError, match=r"link out of .*remove the link"):
+    with pytest.raises(FileError, match=r"link out of .*remove the link"):
         unzip(archive(tmp_path / "a.zip", {"d/x": "1"}), out)
     assert contents(elsewhere) == {}
 
@@ -181,7 +183,7 @@ def test_unzip_refuses_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(files, "_BOMB_FLOOR", 10**5)
     path = archive(tmp_path / "a.zip", {"zeros": "0" * 10**6})
     assert path.stat().st_size * 100 < 10**6  # deflate does better than 100 to 1 here
-    with pytest.raises(SourceError, match="declare 1,000,000 bytes"):
+    with pytest.raises(FileError, match="declare 1,000,000 bytes"):
         unzip(path, tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
 
@@ -193,7 +195,7 @@ def test_unzip_trusts_no_declared_size(tmp_path: Path) -> None:
     lie = raw.replace((10**6).to_bytes(4, "little"), (10).to_bytes(4, "little"))
     assert lie != raw
     path.write_bytes(lie)
-    with pytest.raises(SourceError, match="not a whole zip file"):
+    with pytest.raises(FileError, match="not a whole zip file"):
         unzip(path, tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
 
@@ -202,7 +204,7 @@ def test_unzip_trusts_no_declared_size(tmp_path: Path) -> None:
 def test_unzip_truncated(tmp_path: Path, cut: int) -> None:
     path = archive(tmp_path / "a.zip", {"x": "hello" * 20, "y": "2"})
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(SourceError, match=r"a\.zip is not a whole zip file"):
+    with pytest.raises(FileError, match=r"a\.zip is not a whole zip file"):
         unzip(path, tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
 
@@ -213,19 +215,19 @@ def test_unzip_damaged_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
         file.writestr("x", "first")
         file.writestr("y", "second")
     path.write_bytes(path.read_bytes().replace(b"second", b"sEcond"))
-    with pytest.raises(SourceError, match="CRC"):
+    with pytest.raises(FileError, match="CRC"):
         unzip(path, tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
 
 
 def test_unzip_a_file_that_is_also_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="could not be written"):
+    with pytest.raises(FileError, match="could not be written"):
         unzip(archive(tmp_path / "a.zip", {"x": "1", "x/y": "2"}), tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
 
 
 def test_unzip_missing(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"no\.zip is not there"):
+    with pytest.raises(FileError, match=r"no\.zip is not there"):
         unzip(tmp_path / "no.zip", tmp_path / "out")
 
 
@@ -236,7 +238,7 @@ def test_unzip_encrypted(tmp_path: Path) -> None:
     raw[6] |= 1
     raw[central + 8] |= 1
     path.write_bytes(raw)
-    with pytest.raises(SourceError, match="'x' is encrypted"):
+    with pytest.raises(FileError, match="'x' is encrypted"):
         unzip(path, tmp_path / "out")
 
 
@@ -247,7 +249,7 @@ def test_unzip_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     path = archive(tmp_path / "a.zip", {"x": "1"})
     monkeypatch.setattr(zipfile.ZipFile, "extractall", full)
-    with pytest.raises(SourceError, match="disk is full"):
+    with pytest.raises(FileError, match="disk is full"):
         unzip(path, tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
 

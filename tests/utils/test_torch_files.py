@@ -11,7 +11,7 @@ from torch.serialization import get_safe_globals
 from torch_geometric.data import Data
 from torch_geometric.loader import ClusterData
 
-from fognn.ops.torch_file import RefusedNameError, load_torch
+from fognn.utils.torch_files import RefusedNameError, load_torch
 
 
 class Call:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fognn.ops import checks
+from fognn.utils import checks
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, True, "3", None])

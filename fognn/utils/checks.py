@@ -1,5 +1,7 @@
-"""Checks of arguments that many rooms share; each error names the argument, what it was and
-what it must be."""
+r"""Argument checks. Each error names the argument, what it must be and what it was."""
+
+import difflib
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -13,21 +15,30 @@ def positive_int(owner: str, name: str, value: object) -> int:
 
 
 def int_in_range(owner: str, name: str, value: object, low: int, high: int = 1 << 64) -> None:
-    """Refuses what is no int in ``low..high - 1``; without ``high``, in 64 bits."""
+    """Raises unless ``value`` is an int in ``low..high - 1``; without ``high``, in 64 bits."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value < high:
         end = "" if high == 1 << 64 else f" and less than {high}"
         raise ValueError(f"{owner}: {name} must be an int of at least {low}{end}, got {value!r}")
 
 
 def one_of(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Refuses a ``value`` outside ``allowed``."""
+    """Raises unless ``value`` is one of ``allowed``."""
     if value not in allowed:
         choices = ", ".join(repr(a) for a in allowed)
         raise ValueError(f"{owner}: {name} must be one of {choices}, got {value!r}")
 
 
+def known(owner: str, name: str, value: object, names: Iterable[str]) -> None:
+    """Raises unless ``value`` is one of ``names``; the error suggests the nearest ones."""
+    names = list(names)
+    if value not in names:
+        near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+        raise ValueError(f"{owner}: {name} must be a known one, got {value!r}; {hint}")
+
+
 def features(owner: str, name: str, x: Tensor, channels: int, dtype: torch.dtype | None) -> None:
-    """Refuses features that are no ``[*, channels]`` matrix of the layer's own dtype.
+    """Raises unless ``x`` is a ``[*, channels]`` matrix of the layer's dtype.
 
     ``channels=-1`` (a lazy layer before its first call) admits any width, ``dtype=None`` any
     floating dtype. Under autocast every floating dtype passes, as it does in torch's layers.
@@ -44,7 +55,7 @@ def features(owner: str, name: str, x: Tensor, channels: int, dtype: torch.dtype
 
 
 def per_edge(owner: str, name: str, value: Tensor, num_edges: int) -> None:
-    """Refuses edge values whose first dimension is not the number of edges."""
+    """Raises unless the first dimension of ``value`` is the number of edges."""
     if value.dim() == 0 or value.size(0) != num_edges:
         shape = list(value.shape)
         raise ValueError(
@@ -53,7 +64,7 @@ def per_edge(owner: str, name: str, value: Tensor, num_edges: int) -> None:
 
 
 def finite(owner: str, name: str, x: Tensor) -> None:
-    """Refuses NaN and infinity, naming the first row that holds one."""
+    """Raises on NaN and infinity and names the first row that holds one."""
     bad = ~torch.isfinite(x)
     if bad.any():
         row = int(bad.flatten(1).any(dim=1).nonzero()[0])

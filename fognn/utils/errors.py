@@ -1,0 +1,21 @@
+r"""The errors of fognn that are not a wrong argument (those are a :class:`ValueError`)."""
+
+__all__ = ["FileError", "FognnError", "Stopped", "TrainingError"]
+
+
+class FognnError(RuntimeError):
+    r"""Base class of the errors below. The message is one sentence that names the cause and,
+    where there is one, the remedy; the command line prints it without a traceback."""
+
+
+class FileError(FognnError):
+    r"""A file cannot be read, written or downloaded."""
+
+
+class TrainingError(FognnError):
+    r"""A run cannot continue."""
+
+
+class Stopped(KeyboardInterrupt):
+    r"""A run was interrupted (Ctrl-C or SIGTERM) and has saved its state. The message says how to
+    resume it."""
