@@ -7,13 +7,13 @@ from fognn.paper.build import build
 from fognn.paper.rows import Row, rows
 
 if TYPE_CHECKING:
-    from fognn.paper.row_config import config_of, protocol
-    from fognn.paper.training import train
+    from fognn.paper.protocols import config_of, protocol
+    from fognn.paper.train_one import train
 
 __all__ = ["Row", "build", "config_of", "protocol", "rows", "train"]
 
 # Who only reads the rows need not wait for Lightning.
-_LATER = {"config_of": "row_config", "protocol": "row_config", "train": "training"}
+_LATER = {"config_of": "protocols", "protocol": "protocols", "train": "train_one"}
 
 
 def __getattr__(name: str) -> Any:

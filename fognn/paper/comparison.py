@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from fognn.paper.ledger import LedgerEntry
-from fognn.paper.line import Line, mean_of
 from fognn.paper.pairing import Paired, paired_difference
 from fognn.paper.rows import get_row
 from fognn.paper.scores import check_result, held_out_of, score_of
+from fognn.paper.table_line import TableLine, mean_of
 from fognn.paper.tables import Planned, check_table, label_of, plan, reading_of
 from fognn.training import Config
 from fognn.training.values import flat
 from fognn.utils import checks
 
-__all__ = ["Line", "Paired", "compare"]
+__all__ = ["Paired", "TableLine", "compare"]
 
 # What the paper searched for each row: with other values it is still the paper's row.
 SEARCHED = ("training.lr", "training.weight_decay")
@@ -26,7 +26,7 @@ _NOT_WHAT = ("seed", "machine.", "data.folder")
 
 def compare(
     table: str, entries: Sequence[LedgerEntry], at: str = "last", over: str = "batches"
-) -> list[Line]:
+) -> list[TableLine]:
     r"""A line for each row of a table, measured or not, and for each of our variants that was
     measured, in the table's order.
 
@@ -99,7 +99,7 @@ def _line(
     entries: list[LedgerEntry],
     at: str,
     over: str,
-) -> Line:
+) -> TableLine:
     entries = sorted(entries, key=lambda entry: entry.seed)
     for one, other in itertools.pairwise(entries):
         if one.seed == other.seed:
@@ -108,7 +108,7 @@ def _line(
             )
     printed = get_row(row)
     label = label_of(printed, variant)
-    line = Line(
+    line = TableLine(
         table, row, variant, f"{label} [{', '.join(changed)}]" if changed else label, changed
     )
     if not variant and _unsearched(changed) == ():
@@ -134,7 +134,7 @@ def _unsearched(changed: Iterable[str]) -> tuple[str, ...]:
     return tuple(text for text in changed if text.partition("=")[0] not in SEARCHED)
 
 
-def _with_host(line: Line, lines: list[Line], at: str, over: str) -> Line:
+def _with_host(line: TableLine, lines: list[TableLine], at: str, over: str) -> TableLine:
     r"""The line with its difference to the same network without FOG.
 
     It is the host in the same reading; else, if both are the paper's own rows, that of the paper.
@@ -158,5 +158,5 @@ def _with_host(line: Line, lines: list[Line], at: str, over: str) -> Line:
     return replace(line, paired=paired)
 
 
-def _alike(one: Line, other: Line) -> bool:
+def _alike(one: TableLine, other: TableLine) -> bool:
     return reading_of(one.paper, one.variant) == reading_of(other.paper, other.variant)

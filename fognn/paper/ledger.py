@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
-from fognn.paper.keyed_lines import KeyedLines
+from fognn.paper.jsonl_file import JsonlFile
 from fognn.paper.tables import Planned
 from fognn.training import Config, Result
 from fognn.training.run_folder import TIMES, read_metrics
@@ -78,7 +78,7 @@ class Ledger:
     r"""The finished runs of a table.
 
     Adding is atomic, and processes that add at once lose nothing: see
-    :class:`~fognn.paper.keyed_lines.KeyedLines`.
+    :class:`~fognn.paper.jsonl_file.JsonlFile`.
 
     Args:
         path: Its file, as ``results/zinc.jsonl``. It need not be there.
@@ -86,7 +86,7 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._lines = KeyedLines(self.path)
+        self._lines = JsonlFile(self.path)
 
     def entries(self) -> list[LedgerEntry]:
         r"""All runs, in the order in which they were added; a damaged line is an error."""

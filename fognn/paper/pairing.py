@@ -1,14 +1,16 @@
-r"""Two networks compared run by run."""
+r"""The paired difference of two networks, with its interval."""
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scipy.stats import t as student_t
+
 from fognn.paper.ledger import LedgerEntry
 from fognn.paper.scores import fold_scores, score_of
-from fognn.paper.student_t import t_interval
 
-__all__ = ["Paired", "paired_difference"]
+__all__ = ["Paired", "paired_difference", "t_interval"]
 
 
 @dataclass(frozen=True)
@@ -62,3 +64,14 @@ def paired_difference(
     return Paired(
         host, statistics.fmean(differences), t_interval(differences), len(differences), shared
     )
+
+
+def t_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
+    r"""The interval of the mean of independent values by Student's distribution; :obj:`None` for
+    fewer than two values, which have no spread."""
+    count = len(values)
+    if count < 2:
+        return None
+    mean = statistics.fmean(values)
+    half = student_t.ppf((1 + level) / 2, count - 1) * statistics.stdev(values) / math.sqrt(count)
+    return mean - float(half), mean + float(half)

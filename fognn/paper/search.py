@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fognn.paper.comparison import SEARCHED
-from fognn.paper.keyed_lines import KeyedLines
+from fognn.paper.jsonl_file import JsonlFile
 from fognn.paper.ledger import Ledger, LedgerEntry
 from fognn.paper.scores import validation_of
 from fognn.paper.tables import Planned
@@ -160,7 +160,7 @@ class Choices:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._lines = KeyedLines(self.path)
+        self._lines = JsonlFile(self.path)
 
     def all(self) -> list[Choice]:
         r"""All searches, in the order in which they were added."""

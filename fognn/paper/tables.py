@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fognn.paper.build import model_settings
-from fognn.paper.row_config import config_of
+from fognn.paper.protocols import config_of
 from fognn.paper.rows import Row, get_row, rows
 from fognn.training import Config
 from fognn.training.data import PLAIN_ZINC

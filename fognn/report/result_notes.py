@@ -3,8 +3,8 @@ r"""What must be said below a table of results, so that nobody reads more into i
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fognn.paper.comparison import Line
-from fognn.paper.row_config import config_of
+from fognn.paper.comparison import TableLine
+from fognn.paper.protocols import config_of
 from fognn.report.metric import METRICS, Metric
 from fognn.report.words import joined, many
 
@@ -25,24 +25,24 @@ _READINGS = {
 }
 
 
-def metric_of(lines: Sequence[Line]) -> Metric:
+def metric_of(lines: Sequence[TableLine]) -> Metric:
     r"""The metric of a table."""
     return METRICS[config_of(lines[0].paper).training.metric]
 
 
-def direction(lines: Sequence[Line]) -> str:
+def direction(lines: Sequence[TableLine]) -> str:
     r"""Which end of the metric is the good one."""
     return "higher is better" if metric_of(lines).higher_is_better else "lower is better"
 
 
-def numbers_of(lines: Sequence[Line]) -> dict[tuple[str, ...], str]:
+def numbers_of(lines: Sequence[TableLine]) -> dict[tuple[str, ...], str]:
     r"""A number for all lines whose settings were changed in the same way: ``[1]``."""
     changes = dict.fromkeys(line.changed for line in lines if line.changed)
     return {changed: f"[{number}]" for number, changed in enumerate(changes, 1)}
 
 
 def notes_of(
-    lines: Sequence[Line],
+    lines: Sequence[TableLine],
     at: str,
     over: str,
     hidden: int,
@@ -52,7 +52,7 @@ def notes_of(
     missing.
 
     Args:
-        lines (sequence of Line): The lines of one dataset.
+        lines (sequence of TableLine): The lines of one dataset.
         at (str): Which epoch's test figure they show.
         over (str): Which average.
         hidden (int): How many runs are not shown, because a search only tried them.
@@ -70,7 +70,7 @@ def notes_of(
     return [*notes, *_origin(lines)]
 
 
-def _figure(lines: Sequence[Line], at: str, over: str) -> str:
+def _figure(lines: Sequence[TableLine], at: str, over: str) -> str:
     tested = {entry.result["test"] is not None for line in lines for entry in line.entries}
     notes = []
     if True in tested:
@@ -84,7 +84,7 @@ def _figure(lines: Sequence[Line], at: str, over: str) -> str:
     return " ".join(notes)
 
 
-def _seeds(lines: Sequence[Line]) -> list[str]:
+def _seeds(lines: Sequence[TableLine]) -> list[str]:
     counts = sorted({len(line.seeds) for line in lines if line.entries})
     folds = max(line.folds for line in lines)
     over = f"over {folds} folds" if folds else "over seeds"
@@ -103,7 +103,7 @@ def _seeds(lines: Sequence[Line]) -> list[str]:
     return notes
 
 
-def _pairs(lines: Sequence[Line]) -> list[str]:
+def _pairs(lines: Sequence[TableLine]) -> list[str]:
     pairs = [line.paired for line in lines if line.paired is not None]
     if not pairs:
         return []
@@ -116,7 +116,7 @@ def _pairs(lines: Sequence[Line]) -> list[str]:
     return notes
 
 
-def _marks(lines: Sequence[Line]) -> list[str]:
+def _marks(lines: Sequence[TableLine]) -> list[str]:
     notes = []
     ours = [line for line in lines if line.ours]
     if ours:
@@ -133,7 +133,7 @@ def _marks(lines: Sequence[Line]) -> list[str]:
     return notes
 
 
-def _origin(lines: Sequence[Line]) -> list[str]:
+def _origin(lines: Sequence[TableLine]) -> list[str]:
     r"""Which code and which machines."""
     results = [entry.result for line in lines for entry in line.entries]
     machines = dict.fromkeys(

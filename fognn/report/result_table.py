@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from fognn.paper.comparison import Line, compare
+from fognn.paper.comparison import TableLine, compare
 from fognn.paper.ledger import Ledger
 from fognn.paper.search import table_entries
 from fognn.paper.tables import TABLES, check_table, label_of
@@ -65,7 +65,7 @@ def report_table(
 
 
 def _cells(
-    lines: Sequence[Line], numbers: Mapping[tuple[str, ...], str]
+    lines: Sequence[TableLine], numbers: Mapping[tuple[str, ...], str]
 ) -> tuple[list[str], list[list[str]]]:
     folds = any(line.held_out is not None for line in lines)
     paired = any(line.paired for line in lines)
@@ -106,7 +106,7 @@ def _plain(value: float | None) -> str:
     return _NONE if value is None else f"{value:.2f}"
 
 
-def _paired(line: Line, digits: int) -> str:
+def _paired(line: TableLine, digits: int) -> str:
     if line.paired is None:
         fog = line.paper.model.endswith("+FOG")
         return "no common run" if fog and line.entries else _NONE
@@ -117,7 +117,7 @@ def _paired(line: Line, digits: int) -> str:
     return f"{text}, {paired.note}"
 
 
-def _csv(lines: Sequence[Line], at: str, over: str) -> str:
+def _csv(lines: Sequence[TableLine], at: str, over: str) -> str:
     text = io.StringIO()
     rows = [_record(line, at, over) for line in lines]
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
@@ -126,7 +126,7 @@ def _csv(lines: Sequence[Line], at: str, over: str) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def _record(line: Line, at: str, over: str) -> dict[str, object]:
+def _record(line: TableLine, at: str, over: str) -> dict[str, object]:
     r"""All that is known of a line, with all digits; what is not known is empty."""
     validation = any(entry.result["test"] is None for entry in line.entries)
     figure = "val.best.items" if validation else f"test.{at}.{over}"

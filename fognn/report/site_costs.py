@@ -2,7 +2,7 @@ r"""What a better number costs: the result against the time of an epoch."""
 
 from collections.abc import Sequence
 
-from fognn.paper.line import Line
+from fognn.paper.table_line import TableLine
 from fognn.report.metric import Metric
 from fognn.report.site_figure import CLEAR, Figure, axis, figure, graph_objects
 from fognn.report.site_marks import hover
@@ -15,11 +15,11 @@ _HEIGHT = 460
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "hexagon")
 
 
-def time_figure(lines: Sequence[Line], metric: Metric, name: str) -> Figure | None:
+def time_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figure | None:
     r"""The time of an epoch against the result: each run a point, a host joined with its FOG.
 
     Args:
-        lines (sequence of Line): The rows of one dataset.
+        lines (sequence of TableLine): The rows of one dataset.
         metric (Metric): Their metric.
         name (str): A word that no other figure on the page has.
     """
@@ -77,11 +77,11 @@ def time_figure(lines: Sequence[Line], metric: Metric, name: str) -> Figure | No
     )
 
 
-def _host(line: Line) -> str:
+def _host(line: TableLine) -> str:
     return line.paper.model.removesuffix("+FOG")
 
 
-def _joins(lines: Sequence[Line]) -> list[tuple[bool, tuple[list[float], list[float]]]]:
+def _joins(lines: Sequence[TableLine]) -> list[tuple[bool, tuple[list[float], list[float]]]]:
     r"""From the mean of each host to that of the same with FOG; whether they are ours."""
     joins = []
     for line in lines:
@@ -93,7 +93,7 @@ def _joins(lines: Sequence[Line]) -> list[tuple[bool, tuple[list[float], list[fl
     return joins
 
 
-def _machines(lines: Sequence[Line]) -> str:
+def _machines(lines: Sequence[TableLine]) -> str:
     r"""A warning if not all times were taken in the same way."""
     made = {
         str([entry.result.get(name) for name in ("machine", "device", "threads", "ranks")])

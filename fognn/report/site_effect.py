@@ -2,7 +2,7 @@ r"""What FOG changes in each host."""
 
 from collections.abc import Sequence
 
-from fognn.paper.line import Line
+from fognn.paper.table_line import TableLine
 from fognn.report.metric import Metric
 from fognn.report.site_figure import INTERVAL, Figure, axis, figure, window
 from fognn.report.site_marks import (
@@ -19,11 +19,11 @@ from fognn.report.site_measurements import host_of, run_link
 __all__ = ["effect_figure"]
 
 
-def effect_figure(lines: Sequence[Line], metric: Metric, name: str) -> Figure | None:
+def effect_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figure | None:
     r"""What FOG changes in each host: run by run of a common seed, and in the mean.
 
     Args:
-        lines (sequence of Line): The rows of one dataset.
+        lines (sequence of TableLine): The rows of one dataset.
         metric (Metric): Their metric.
         name (str): A word that no other figure on the page has.
     """

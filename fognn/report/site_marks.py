@@ -3,7 +3,7 @@ r"""What plots with a row for each network are made of."""
 from collections.abc import Sequence
 from typing import Any
 
-from fognn.paper.line import Line
+from fognn.paper.table_line import TableLine
 from fognn.report.site_figure import COLOURS, axis, graph_objects
 from fognn.report.site_measurements import name_of
 from fognn.report.words import many
@@ -109,7 +109,7 @@ def mean_bars(means: Sequence[tuple[float, tuple[float, float], float, str]]) ->
     ]
 
 
-def rows_axis(lines: Sequence[Line], room: float = 0.0) -> dict[str, Any]:
+def rows_axis(lines: Sequence[TableLine], room: float = 0.0) -> dict[str, Any]:
     r"""An axis with a row for each line, and some room above the first."""
     return axis("") | {
         "title": None,
@@ -120,7 +120,7 @@ def rows_axis(lines: Sequence[Line], room: float = 0.0) -> dict[str, Any]:
     }
 
 
-def _short(line: Line) -> str:
+def _short(line: TableLine) -> str:
     r"""A label in two lines, for a narrow screen; the table has it in full."""
     parts = [name_of(line).replace(", ", "<br>", 1)]
     parts += [f"({line.variant})"] if line.variant else []

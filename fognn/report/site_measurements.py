@@ -9,9 +9,9 @@ from urllib.parse import quote
 from fognn.paper import config_of
 from fognn.paper.comparison import compare
 from fognn.paper.ledger import LedgerEntry
-from fognn.paper.line import Line
 from fognn.paper.rows import rows
 from fognn.paper.search import table_entries
+from fognn.paper.table_line import TableLine
 from fognn.paper.tables import TABLES, label_of
 from fognn.report.metric import METRICS, Metric
 
@@ -40,9 +40,9 @@ class Measurements:
         tables (dict): The lines of each table, by its name.
     """
 
-    tables: dict[str, list[Line]]
+    tables: dict[str, list[TableLine]]
 
-    def find(self, path: str) -> Line:
+    def find(self, path: str) -> TableLine:
         r"""The line of a row of the paper, by its path: see
         :class:`~fognn.report.site_claims.Claim`.
 
@@ -96,19 +96,19 @@ def run_link(entry: LedgerEntry) -> str:
     return quote(run_page(entry))
 
 
-def metric_of(line: Line) -> Metric:
+def metric_of(line: TableLine) -> Metric:
     r"""What a row is measured in."""
     return METRICS[config_of(line.paper).training.metric]
 
 
-def name_of(line: Line) -> str:
+def name_of(line: TableLine) -> str:
     r"""What the paper's row is called among those of its own dataset."""
     row = line.paper
     alike = rows(row.table, row.dataset, row.model)
     return label_of(row, "") if len(alike) > 1 else row.model
 
 
-def host_of(line: Line, lines: Sequence[Line]) -> Line | None:
+def host_of(line: TableLine, lines: Sequence[TableLine]) -> TableLine | None:
     r"""The line that it is compared with, seed by seed."""
     if line.paired is None:
         return None

@@ -2,8 +2,8 @@ r"""Each row of a table: what was measured beside what was printed."""
 
 from collections.abc import Sequence
 
-from fognn.paper.line import Line
-from fognn.paper.student_t import t_interval
+from fognn.paper.pairing import t_interval
+from fognn.paper.table_line import TableLine
 from fognn.report.metric import Metric
 from fognn.report.site_figure import COLOURS, INTERVAL, Figure, axis, colour, figure, window
 from fognn.report.site_marks import (
@@ -21,11 +21,11 @@ from fognn.report.words import capital
 __all__ = ["results_figure"]
 
 
-def results_figure(lines: Sequence[Line], metric: Metric, name: str) -> Figure:
+def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figure:
     r"""Each row: what the paper prints, each seed, and the mean of more seeds with its interval.
 
     Args:
-        lines (sequence of Line): The rows of one dataset.
+        lines (sequence of TableLine): The rows of one dataset.
         metric (Metric): Their metric.
         name (str): A word that no other figure on the page has.
     """
@@ -82,7 +82,7 @@ def results_figure(lines: Sequence[Line], metric: Metric, name: str) -> Figure:
     )
 
 
-def _what(lines: Sequence[Line], metric: Metric) -> str:
+def _what(lines: Sequence[TableLine], metric: Metric) -> str:
     r"""The metric and the split that it is of."""
     folds = any(line.folds for line in lines)
     return f"{'validation' if folds else 'test'} {metric.axis}"

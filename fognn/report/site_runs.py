@@ -3,7 +3,7 @@ r"""What a run's page shows: its curves, its results, its settings, and how to r
 from typing import Any
 
 from fognn.paper.ledger import LedgerEntry
-from fognn.paper.line import Line
+from fognn.paper.table_line import TableLine
 from fognn.report.metric import METRICS
 from fognn.report.run_groups import NONE
 from fognn.report.site_curves import run_figures
@@ -14,14 +14,14 @@ from fognn.training.values import flat
 __all__ = ["run_context"]
 
 _ENDS = {"rate": "the learning rate fell below its end", "epochs": "all epochs were done"}
-_SPLITS = {"train": "training", "val": "validation", "test": "test"}
+_SPLITS = {"train": "train_one", "val": "validation", "test": "test"}
 
 
-def run_context(line: Line, entry: LedgerEntry) -> dict[str, Any]:
+def run_context(line: TableLine, entry: LedgerEntry) -> dict[str, Any]:
     r"""What the template of a run's page needs.
 
     Args:
-        line (Line): The line of its table.
+        line (TableLine): The line of its table.
         entry (LedgerEntry): The run.
     """
     result = entry.result

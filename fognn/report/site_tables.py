@@ -3,7 +3,7 @@ r"""What a table's page shows, part by part: one for each dataset."""
 from collections.abc import Sequence
 from typing import Any
 
-from fognn.paper.line import Line
+from fognn.paper.table_line import TableLine
 from fognn.paper.tables import TABLES
 from fognn.report.metric import Metric
 from fognn.report.site_costs import time_figure
@@ -49,7 +49,7 @@ def table_context(table: str, measurements: Measurements) -> dict[str, Any]:
     }
 
 
-def _part(lines: list[Line], number: int, measurements: Measurements) -> dict[str, Any]:
+def _part(lines: list[TableLine], number: int, measurements: Measurements) -> dict[str, Any]:
     metric, dataset = metric_of(lines[0]), lines[0].paper.dataset
     held_out = any(line.held_out is not None for line in lines)
     header = ["network", "parameters", f"measured {metric.axis}", "seeds", "paper", "difference"]
@@ -75,7 +75,7 @@ def _part(lines: list[Line], number: int, measurements: Measurements) -> dict[st
     }
 
 
-def _row(line: Line, metric: Metric, held_out: bool, hosts: bool) -> dict[str, Any]:
+def _row(line: TableLine, metric: Metric, held_out: bool, hosts: bool) -> dict[str, Any]:
     paired = line.paired
     off = f"more than {' and '.join(line.off)}" if line.off else ""
     cells: list[Cell] = [
@@ -109,7 +109,7 @@ def _row(line: Line, metric: Metric, held_out: bool, hosts: bool) -> dict[str, A
     }
 
 
-def _notes(lines: Sequence[Line], metric: Metric) -> list[str]:
+def _notes(lines: Sequence[TableLine], metric: Metric) -> list[str]:
     better = "More" if metric.higher_is_better else "Less"
     notes = [f"{better} {metric.label} is better. A seed is a run, which opens on a click."]
     if any(line.folds for line in lines):
@@ -137,7 +137,7 @@ def _notes(lines: Sequence[Line], metric: Metric) -> list[str]:
     return notes
 
 
-def _curves(lines: Sequence[Line], metric: Metric, number: int) -> list[dict[str, Any]]:
+def _curves(lines: Sequence[TableLine], metric: Metric, number: int) -> list[dict[str, Any]]:
     r"""Each network with FOG beside its host, or by itself where the host was not measured."""
     shown = []
     for line in lines:
@@ -163,7 +163,7 @@ def _curves(lines: Sequence[Line], metric: Metric, number: int) -> list[dict[str
     return pairs
 
 
-def _summary(lines: Sequence[Line]) -> str:
+def _summary(lines: Sequence[TableLine]) -> str:
     rows = [line for line in lines if not line.ours]
     measured = [line for line in rows if line.entries]
     runs = sum(len(line.entries) for line in lines)
@@ -183,7 +183,7 @@ def _summary(lines: Sequence[Line]) -> str:
     return " ".join(sentences)
 
 
-def _ahead(line: Line, sure: bool) -> bool:
+def _ahead(line: TableLine, sure: bool) -> bool:
     metric, paired = metric_of(line), line.paired
     if paired is None:
         return False
@@ -193,7 +193,7 @@ def _ahead(line: Line, sure: bool) -> bool:
     return ends is not None and min(metric.advantage(end, 0.0) for end in ends) > 0
 
 
-def _how(lines: Sequence[Line]) -> str:
+def _how(lines: Sequence[TableLine]) -> str:
     if all(line.folds for line in lines if line.entries) and any(line.folds for line in lines):
         return "Shown is the validation figure that the paper prints; see below the table."
     return (
@@ -204,6 +204,6 @@ def _how(lines: Sequence[Line]) -> str:
     )
 
 
-def _has_hosts(lines: Sequence[Line]) -> bool:
+def _has_hosts(lines: Sequence[TableLine]) -> bool:
     r"""Whether there are networks without FOG to compare with."""
     return any(not line.paper.model.endswith("FOG") for line in lines)

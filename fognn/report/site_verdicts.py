@@ -3,8 +3,8 @@ r"""What the measurements say about the claims of the paper, and how sure that i
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fognn.paper.line import Line
 from fognn.paper.pairing import Paired, paired_difference
+from fognn.paper.table_line import TableLine
 from fognn.report.metric import Metric
 from fognn.report.site_claims import Claim
 from fognn.report.site_measurements import AT, OVER, Measurements, host_of, metric_of
@@ -28,13 +28,13 @@ class Comparison:
     r"""One network against another, of which the paper says that it is worse.
 
     Args:
-        better (Line): The one that the paper says is better.
-        than (Line): The other.
+        better (TableLine): The one that the paper says is better.
+        than (TableLine): The other.
         paired (Paired, optional): The measured difference, over what both have in common.
     """
 
-    better: Line
-    than: Line
+    better: TableLine
+    than: TableLine
     paired: Paired | None
 
     @property

@@ -3,8 +3,8 @@ r"""What a better number costs: the result against the number of parameters."""
 from collections.abc import Sequence
 from typing import Any
 
-from fognn.paper.line import Line
-from fognn.paper.student_t import t_interval
+from fognn.paper.pairing import t_interval
+from fognn.paper.table_line import TableLine
 from fognn.report.metric import Metric
 from fognn.report.site_figure import INTERVAL, Figure, axis, figure, graph_objects, window
 from fognn.report.site_marks import error_bars, hover
@@ -17,13 +17,13 @@ _SHAPES = ("circle", "square")  # of GCN+FOG and GatedGCN-E+FOG
 
 
 def widths_figure(
-    lines: Sequence[Line], baselines: Sequence[Line], metric: Metric, name: str
+    lines: Sequence[TableLine], baselines: Sequence[TableLine], metric: Metric, name: str
 ) -> Figure | None:
     r"""The error of networks of several widths against their parameters.
 
     Args:
-        lines (sequence of Line): The rows of the table of widths.
-        baselines (sequence of Line): Their hosts at full width, of another table.
+        lines (sequence of TableLine): The rows of the table of widths.
+        baselines (sequence of TableLine): Their hosts at full width, of another table.
         metric (Metric): Their metric.
         name (str): A word that no other figure on the page has.
     """
@@ -91,7 +91,7 @@ def widths_figure(
     )
 
 
-def _measured(lines: Sequence[Line], model: str, colour: str, shape: str) -> list[Any]:
+def _measured(lines: Sequence[TableLine], model: str, colour: str, shape: str) -> list[Any]:
     go = graph_objects()
     points = [
         (line, entry, value)

@@ -33,7 +33,11 @@ def known(owner: str, name: str, value: object, names: Iterable[str]) -> None:
     names = list(names)
     if value not in names:
         near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+        hint = (
+            f"did you mean {' or '.join(map(repr, near))}?"
+            if near
+            else f"known: {', '.join(names)}"
+        )
         raise ValueError(f"{owner}: {name} must be a known one, got {value!r}; {hint}")
 
 

@@ -132,7 +132,7 @@ def test_skip_bad_keeps_the_rest_and_says_how_many(tmp_path):
     with pytest.warns(UserWarning, match=r"4 of 7 lines were skipped, the first is line 3: .*C1CC"):
         graphs, bad = read_smiles_csv(path, target_column="y", skip_bad=True)
     assert [graph.smiles for graph in graphs] == ["CCO", "CC", "O"]
-    # Line 4 has a field of two lines, so the next row is line 6.
+    # TableLine 4 has a field of two lines, so the next row is line 6.
     assert [(line.line, line.smiles) for line in bad] == [
         *((3, "C1CC"), (6, "[Se]")),
         *((7, "CCC"), (8, "CCCC")),

@@ -7,7 +7,7 @@ import pytest
 from ledger_entries import entry, fold_entry
 
 from fognn.paper import rows
-from fognn.paper.comparison import Line, compare
+from fognn.paper.comparison import TableLine, compare
 from fognn.paper.ledger import Ledger, LedgerEntry, ledger_entry
 from fognn.paper.tables import TABLES, plan
 from fognn.training import Result, fit
@@ -18,7 +18,7 @@ def runs(table: str, model: str, figures: list[float], **options: Any) -> list[L
     return [entry(run, figure) for run, figure in zip(planned, figures, strict=True)]
 
 
-def line_of(lines: list[Line], label: str) -> Line:
+def line_of(lines: list[TableLine], label: str) -> TableLine:
     found = [line for line in lines if line.label == label]
     assert len(found) == 1, [line.label for line in lines]
     return found[0]
@@ -233,7 +233,7 @@ def test_a_variant_that_is_not_planned() -> None:
     [({"at": "first"}, "at"), ({"over": "epochs"}, "over"), ({"table": "zink"}, "table")],
 )
 def test_errors_name_the_argument(options: dict[str, str], name: str) -> None:
-    with pytest.raises(ValueError, match=f"compare: {name} must be one of"):
+    with pytest.raises(ValueError, match=f"compare: {name} must be "):
         compare(**{"table": "zinc", "entries": [], **options})  # type: ignore[arg-type]
 
 

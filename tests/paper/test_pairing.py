@@ -2,7 +2,7 @@ import pytest
 from ledger_entries import entry, fold_entry
 
 from fognn.paper.ledger import LedgerEntry
-from fognn.paper.pairing import paired_difference
+from fognn.paper.pairing import paired_difference, t_interval
 from fognn.paper.tables import plan
 
 # Student's own data of 1908: hours of sleep that two drugs add, in ten patients.
@@ -76,3 +76,20 @@ def test_two_seeds_over_folds() -> None:
     found = paired_difference("GIN", one, other, "last", "batches")
     assert found is not None
     assert (found.over, found.pairs, found.difference) == ("seed", 2, 10.25)
+
+
+# Student's own data of 1908: hours of sleep that two drugs add, in ten patients.
+FIRST = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+SECOND = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+
+def test_students_interval() -> None:
+    # As R prints it: t.test(extra ~ group, sleep, paired = TRUE).
+    differences = [a - b for a, b in zip(FIRST, SECOND, strict=True)]
+    assert t_interval(differences) == pytest.approx((-2.4598858, -0.7001142), abs=1e-7)
+
+
+def test_too_few_values_have_no_interval() -> None:
+    assert t_interval([]) is None
+    assert t_interval([1.0]) is None
+    assert t_interval([1.0, 1.0]) == (1.0, 1.0)

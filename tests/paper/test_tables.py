@@ -128,9 +128,9 @@ def test_models() -> None:
 
 
 def test_errors_name_the_argument() -> None:
-    with pytest.raises(ValueError, match=r"plan: table must be one of .*'zink'; .*'zinc'\?"):
+    with pytest.raises(ValueError, match=r"plan: table .*'zink'; .*'zinc'\?"):
         plan("zink")
-    with pytest.raises(ValueError, match=r"fetch: table must be one of .*, got None$"):
+    with pytest.raises(ValueError, match=r"fetch: table must be .*got None"):
         check_table("fetch", None)
     with pytest.raises(ValueError, match=r"models must .*'gcn\+fug'; did you mean gcn\+fog"):
         plan("zinc", ["gcn", "gcn+fug"])

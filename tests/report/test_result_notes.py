@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from ledger_entries import entry, fold_entry
 
-from fognn.paper.comparison import Line, compare
+from fognn.paper.comparison import TableLine, compare
 from fognn.paper.ledger import LedgerEntry
 from fognn.paper.tables import plan
 from fognn.report.result_notes import commits_of, direction, metric_of, notes_of, numbers_of
@@ -22,7 +22,7 @@ def notes(entries: list[LedgerEntry], table: str = "zinc", hidden: int = 0, **fi
     return " ".join(notes_of(lines, at, over, hidden, numbers_of(lines)))
 
 
-def lines_of(entries: list[LedgerEntry], table: str = "zinc", **figure: str) -> list[Line]:
+def lines_of(entries: list[LedgerEntry], table: str = "zinc", **figure: str) -> list[TableLine]:
     lines = compare(table, entries, **figure)
     data = {line.paper.dataset for line in lines if line.entries}
     return [line for line in lines if not data or line.paper.dataset in data]

@@ -11,12 +11,12 @@ from filelock import FileLock, Timeout
 from fognn.utils.errors import FileError
 from fognn.utils.files import disk_error, write_whole
 
-__all__ = ["KeyedLines"]
+__all__ = ["JsonlFile"]
 
 _PATIENCE = 120.0  # seconds; an honest writer needs milliseconds
 
 
-class KeyedLines:
+class JsonlFile:
     r"""A file with one JSON object a line, each with a ``"key"`` that no other line has.
 
     Readers need no lock, because the file is replaced as a whole. Writers wait for each other at a

@@ -14,8 +14,8 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fognn.paper import keyed_lines
-from fognn.paper.keyed_lines import KeyedLines
+from fognn.paper import jsonl_file
+from fognn.paper.jsonl_file import JsonlFile
 from fognn.utils.errors import FileError
 
 FORK = multiprocessing.get_context("fork")
@@ -48,7 +48,7 @@ def in_child(work: Callable[[], None]) -> int:
 
 
 def test_order_and_replacement(tmp_path: Path) -> None:
-    lines = KeyedLines(tmp_path / "deep" / "a.jsonl")
+    lines = JsonlFile(tmp_path / "deep" / "a.jsonl")
     assert lines.read() == []
     for key, value in (("b", 1), ("a", 2), ("c", 3), ("a", 4)):
         lines.put(line(key, value=value))
@@ -58,16 +58,16 @@ def test_order_and_replacement(tmp_path: Path) -> None:
 
 @given(st.dictionaries(st.text(), VALUES, max_size=4), st.text())
 def test_whatever_is_json_comes_back(content: dict[str, Any], key: str) -> None:
-    text = keyed_lines._dump(content | {"key": key})
+    text = jsonl_file._dump(content | {"key": key})
     assert "\n" not in text
-    assert keyed_lines._load(text, "here") == content | {"key": key}
+    assert jsonl_file._load(text, "here") == content | {"key": key}
 
 
 def test_the_order_of_keys_is_fixed() -> None:
     one = {"key": "k", "z": {"b": 1, "a": [{"d": 2, "c": 3}]}, "y": 4}
     other = {"key": "k", "z": {"a": [{"c": 3, "d": 2}], "b": 1}, "y": 4}
-    assert keyed_lines._dump(one) == keyed_lines._dump(other)
-    assert list(json.loads(keyed_lines._dump(one))) == ["key", "z", "y"]
+    assert jsonl_file._dump(one) == jsonl_file._dump(other)
+    assert list(json.loads(jsonl_file._dump(one))) == ["key", "z", "y"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_the_order_of_keys_is_fixed() -> None:
     ],
 )
 def test_what_is_no_json_is_not_written(tmp_path: Path, content: Any, reason: str) -> None:
-    lines = KeyedLines(tmp_path / "a.jsonl")
+    lines = JsonlFile(tmp_path / "a.jsonl")
     lines.put(line("old"))
     before = lines.path.read_bytes()
     with pytest.raises(ValueError, match=f"must be plain, finite values.*{reason}"):
@@ -108,9 +108,9 @@ def test_a_damaged_line_is_named_and_kept(tmp_path: Path, text: str, number: int
     path = tmp_path / "a.jsonl"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"a\.jsonl, line {number}: must be"):
-        KeyedLines(path).read()
+        JsonlFile(path).read()
     with pytest.raises(ValueError, match=rf"a\.jsonl, line {number}: must be"):
-        KeyedLines(path).put(line("new"))
+        JsonlFile(path).put(line("new"))
     assert path.read_text() == text
 
 
@@ -118,21 +118,21 @@ def test_a_key_twice(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"key": "a"}\n{"key": "b"}\n{"key": "a"}\n')
     with pytest.raises(ValueError, match=r"line 3: key 'a' stands in line 1 already; remove one"):
-        KeyedLines(path).read()
+        JsonlFile(path).read()
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"key": "\xff"}\n')
     with pytest.raises(ValueError, match=r"a\.jsonl must be a text file in UTF-8"):
-        KeyedLines(path).read()
+        JsonlFile(path).read()
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n\n", "  "])
 def test_without_a_last_newline(tmp_path: Path, end: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(f'{{"key": "a"}}\r\n{{"key": "b"}}{end}'.encode())
-    KeyedLines(path).put(line("c"))
+    JsonlFile(path).put(line("c"))
     assert on_disk(path) == [line("a"), line("b"), line("c")]
 
 
@@ -142,7 +142,7 @@ def test_lines_of_others_stay_to_the_letter(tmp_path: Path) -> None:
     # for some programs.
     strange = '{"later":  [1.50, 1e2], "key":"a", "text": "ä\u2028\u0085\\u00e4"}'
     path.write_text(f"{strange}\n", encoding="utf-8")
-    lines = KeyedLines(path)
+    lines = JsonlFile(path)
     lines.put(line("b"))
     lines.put(line("b", v=1))
     assert path.read_text(encoding="utf-8") == f'{strange}\n{{"key": "b", "v": 1}}\n'
@@ -155,15 +155,15 @@ def test_twenty_processes_at_once(tmp_path: Path) -> None:
     def work(number: int) -> None:
         gate.wait()
         for turn in range(3):
-            KeyedLines(path).put(line(f"{number}/{turn}", v="x" * 1000))
-            KeyedLines(path).put(line("shared", v=number))
+            JsonlFile(path).put(line(f"{number}/{turn}", v="x" * 1000))
+            JsonlFile(path).put(line("shared", v=number))
 
     processes = [FORK.Process(target=work, args=(number,)) for number in range(20)]
     for process in processes:
         process.start()
     gate.set()
     while any(process.is_alive() for process in processes):
-        KeyedLines(path).read()  # a reader never sees half a file
+        JsonlFile(path).read()  # a reader never sees half a file
         time.sleep(0.01)
     assert [process.exitcode for process in processes] == [0] * 20
     keys = [own["key"] for own in on_disk(path)]
@@ -176,7 +176,7 @@ def test_twenty_processes_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("moment", ["before the text", "half the text", "before", "after"])
 def test_killed_amid_an_add(tmp_path: Path, moment: str) -> None:
     path = tmp_path / "a.jsonl"
-    lines = KeyedLines(path)
+    lines = JsonlFile(path)
     lines.put(line("a", v=1))
     lines.put(line("b", v=1))
     real_replace, real_write = os.replace, Path.write_text
@@ -217,7 +217,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
 
     def work(turn: int) -> None:
         for number in range(10_000):
-            KeyedLines(path).put(line(f"{turn}/{number % 20}", v=number, text="x" * 5000))
+            JsonlFile(path).put(line(f"{turn}/{number % 20}", v=number, text="x" * 5000))
             (tmp_path / f"done-{turn}").write_text(str(number))
 
     for turn in range(12):
@@ -227,27 +227,27 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        found = {own["key"]: own["v"] for own in KeyedLines(path).read()}
+        found = {own["key"]: own["v"] for own in JsonlFile(path).read()}
         done = tmp_path / f"done-{turn}"
         if done.exists() and (text := done.read_text()):
             # Whatever put() came back from is there.
             assert max(v for key, v in found.items() if key.startswith(f"{turn}/")) >= int(text)
-    assert KeyedLines(path).read()
+    assert JsonlFile(path).read()
 
 
 def test_a_lock_that_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyed_lines, "_PATIENCE", 0.05)
+    monkeypatch.setattr(jsonl_file, "_PATIENCE", 0.05)
     path = tmp_path / "a.jsonl"
     with FileLock(tmp_path / ".a.jsonl.lock"):
         with pytest.raises(FileError, match=r"another process has held .*\.a\.jsonl\.lock"):
-            KeyedLines(path).put(line("a"))
+            JsonlFile(path).put(line("a"))
         assert not path.exists()
-    KeyedLines(path).put(line("a"))
+    JsonlFile(path).put(line("a"))
     assert on_disk(path) == [line("a")]
 
 
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = KeyedLines(tmp_path / "a.jsonl")
+    lines = JsonlFile(tmp_path / "a.jsonl")
     lines.put(line("a"))
 
     def full(*_: Any) -> None:
@@ -265,4 +265,4 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match=r"could not be written"):
-        KeyedLines(tmp_path / "file" / "a.jsonl").put(line("a"))
+        JsonlFile(tmp_path / "file" / "a.jsonl").put(line("a"))

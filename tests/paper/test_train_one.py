@@ -11,8 +11,8 @@ import fognn
 from fognn.datasets.graph_files import write_graphs
 from fognn.paper import protocol, rows
 from fognn.paper import train as train_of_the_room
-from fognn.paper.row_config import config_of
-from fognn.paper.training import run_folder
+from fognn.paper.protocols import config_of
+from fognn.paper.train_one import run_folder
 from fognn.training import Config, Result, fit
 
 SMALL: dict[str, Any] = {
@@ -74,7 +74,7 @@ def test_the_same_from_its_config(tmp_path: Path) -> None:
 
 def test_every_argument_reaches_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr("fognn.paper.training.fit", lambda *given: seen.append(given))
+    monkeypatch.setattr("fognn.paper.train_one.fit", lambda *given: seen.append(given))
     fognn.train(
         "imdb-multi", "gin", 3, "here", epochs=7, lr=0.25, weight_decay=0.5, batch_size=6,
         fraction=0.75, fold=4, precision="64-true", device="cpu", threads=2, ranks=3, compile=True,

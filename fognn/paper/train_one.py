@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fognn.paper.row_config import protocol
+from fognn.paper.protocols import protocol
 from fognn.training import Config, Result, fit
 from fognn.training.own_data import is_file
 

@@ -1,7 +1,7 @@
 import pytest
 from ledger_entries import entry, fold_entry
 
-from fognn.paper.line import Line, mean_of
+from fognn.paper.table_line import TableLine, mean_of
 from fognn.paper.tables import plan
 
 
@@ -11,7 +11,7 @@ def test_mean() -> None:
 
 
 def test_nothing_measured() -> None:
-    line = Line("zinc", 23, "", "GCN", paper_mean=0.459, paper_sd=0.006)
+    line = TableLine("zinc", "zinc/gcn", "", "GCN", paper_mean=0.459, paper_sd=0.006)
     assert line.paper.model == "GCN"
     assert (line.seeds, line.folds, line.off, line.ours) == ((), 0, (), False)
     for name in ("mean", "sd", "difference", "parameters", "epochs", "seconds_per_epoch"):
@@ -21,18 +21,20 @@ def test_nothing_measured() -> None:
 def test_what_the_runs_say() -> None:
     one, two = plan("zinc", ["gcn"], 2)
     entries = (entry(one, 0.5), entry(two, 0.5, epochs=5, seconds_per_epoch=2.5))
-    line = Line("zinc", 23, "", "GCN", (), entries)
+    line = TableLine("zinc", "zinc/gcn", "", "GCN", (), entries)
     assert line.seeds == (0, 1)
     assert line.parameters == 103077
     assert (line.epochs, line.seconds_per_epoch) == (3.5, 2.0)
     imdb = plan("limits", ["gin-imdb-multi"])[0]
-    folded = Line("limits", imdb.row, "", "GIN", (), (fold_entry(imdb, [1.0, 2.0], [1.0, 2.0]),))
+    folded = TableLine(
+        "limits", imdb.row, "", "GIN", (), (fold_entry(imdb, [1.0, 2.0], [1.0, 2.0]),)
+    )
     assert folded.folds == 2
 
 
 def test_ours() -> None:
-    assert Line("zinc", 23, "norm=sym", "").ours
-    assert Line("zinc", 23, "", "", ("data.fraction=0.1",)).ours
+    assert TableLine("zinc", "zinc/gcn", "norm=sym", "").ours
+    assert TableLine("zinc", "zinc/gcn", "", "", ("data.fraction=0.1",)).ours
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,6 @@ def test_ours() -> None:
     ],
 )
 def test_off(mean: float, paper: float, sd: float, off: tuple[str, ...]) -> None:
-    line = Line("zinc", 23, "", "", mean=mean, paper_mean=paper, paper_sd=sd)
+    line = TableLine("zinc", "zinc/gcn", "", "", mean=mean, paper_mean=paper, paper_sd=sd)
     assert line.difference == mean - paper
     assert line.off == off

@@ -8,11 +8,11 @@ from fognn.paper.ledger import LedgerEntry
 from fognn.paper.pairing import Paired
 from fognn.paper.rows import Row, get_row
 
-__all__ = ["Line", "mean_of"]
+__all__ = ["TableLine", "mean_of"]
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     r"""A row of a table, or our variant of it: what was printed, and what was measured.
 
     Args:

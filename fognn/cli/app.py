@@ -1,0 +1,64 @@
+r"""The application, its entry point, and the options that commands share."""
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fognn.utils.errors import FognnError
+
+__all__ = ["Checkpoint", "DataFolder", "Device", "RunFolder", "app", "main"]
+
+app = typer.Typer(
+    help="Second-order message passing on graphs.\n\nExample: fognn data zinc",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    r"""Runs the command. An error that a user can cause is one line and exit code 1."""
+    warnings.showwarning = _one_line
+    try:
+        app(prog_name="fognn")
+    # An ImportError names the extra to install.
+    except (ValueError, ImportError, OSError, FognnError) as error:
+        print("fognn:", " ".join(str(error).split()), file=sys.stderr)
+        sys.exit(1)
+
+
+def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:
+    print("fognn: warning:", " ".join(str(message).split()), file=sys.stderr)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from fognn import __version__
+
+        print(f"fognn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", help="The folder with real files, else $FOGNN_DATA.")
+]
+
+
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+Checkpoint = Annotated[str, typer.Option(help="best (by the validation metric) or last (epoch).")]
+RunFolder = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run folder, or a checkpoint in one.")
+]

@@ -1,0 +1,167 @@
+r"""Commands about the tables of the paper: reproduce, table, report."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fognn.cli.app import DataFolder, app
+
+
+@app.command()
+def reproduce(
+    table: Annotated[
+        str,
+        typer.Argument(help="pattern, cluster, zinc, tsp, few-shot, widths or limits."),
+    ],
+    models: Annotated[
+        str | None,
+        typer.Option(help="Only these rows, as gcn,gcn+fog or '*fog*'; ours: gcn-sym ..."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 1,
+    fraction: Annotated[
+        float | None, typer.Option(help="How much of each split, from its beginning.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="The most epochs.")] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any setting of config.yaml, as training.lr=0.01. Repeatable."),
+    ] = None,
+    ours: Annotated[bool, typer.Option(help="Our own readings beside the paper's rows.")] = True,
+    search: Annotated[
+        bool, typer.Option("--search", help="First search rate and decay on the paper's grid.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the runs and how long they would take.")
+    ] = False,
+    workers: Annotated[str, typer.Option(help="Runs at a time; auto finds what is fastest.")] = "1",
+    ray: Annotated[
+        str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")
+    ] = None,
+    shared: Annotated[
+        bool | None, typer.Option(help="Of Ray: whether all machines see the run folders.")
+    ] = None,
+    export_: Annotated[
+        str | None, typer.Option("--export", help="slurm: write a job array in place of training.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for --export.")] = Path(
+        "slurm"
+    ),
+    runs: Annotated[Path, typer.Option(help="The folder of the run folders.")] = Path("runs"),
+    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+    data_folder: DataFolder = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Train a table of the paper.
+
+    Finished runs are skipped, half done ones go on. Each finished run is a line in
+    results/TABLE.jsonl; fognn table TABLE prints them beside the paper.
+
+    \b
+    Examples:
+      fognn reproduce zinc --seeds 4 --workers auto
+      fognn reproduce zinc --models gcn,gcn+fog --fraction 0.1 --epochs 20 --dry-run
+      fognn reproduce cluster --ray 10.0.0.1:6379
+      fognn reproduce tsp --export slurm -o jobs
+    """
+    from fognn.paper.tables import plan
+    from fognn.sweep import estimate, export_slurm
+    from fognn.sweep import reproduce as sweep
+    from fognn.sweep.search_runs import search as searched
+    from fognn.sweep.search_runs import trials
+    from fognn.training.values import assignments
+    from fognn.utils.errors import Stopped
+
+    if export_ not in (None, "slurm"):
+        raise typer.BadParameter(f"--export must be slurm, got {export_!r}")
+    values = assignments(change or ())
+    if data_folder is not None:
+        values["data.folder"] = str(data_folder.expanduser().resolve())
+    chosen = [name.strip() for name in models.split(",")] if models is not None else None
+    planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
+    count: Any = int(workers) if workers.isdigit() else workers
+    command = shlex.join(["fognn", *sys.argv[1:]])
+    if dry_run:
+        print(estimate(trials(planned) if search else planned, runs, results, count))
+        return
+    if export_ is not None:
+        again = shlex.join(_without(["fognn", *sys.argv[1:]], "--export", "-o", "--output"))
+        print(export_slurm(trials(planned) if search else planned, output, runs, command=again))
+        return
+
+    def train_all(some: Any) -> Any:
+        return sweep(some, runs, results, count, ray, quiet, shared=shared, command=command)
+
+    try:
+        if search:
+            planned, choices = searched(planned, results, train_all)
+            for choice in choices:
+                print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
+        summary = train_all(planned)
+    except Stopped as stop:
+        print("fognn:", stop, file=sys.stderr)
+        raise typer.Exit(130) from stop
+    print(summary)
+    if summary.failed:
+        raise typer.Exit(1)
+
+
+_FORMS = ("markdown", "latex", "csv")
+
+
+@app.command()
+def table(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE", help="pattern, cluster, zinc, tsp, few-shot, widths or limits."
+        ),
+    ],
+    markdown: Annotated[bool, typer.Option("--markdown", help="As markdown.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="As csv, with all digits.")] = False,
+    at: Annotated[str, typer.Option(help="Which epoch's figure: last, or best.")] = "last",
+    over: Annotated[str, typer.Option(help="Which average: batches, or items.")] = "batches",
+    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+) -> None:
+    """Print a table of the paper beside what was measured here.
+
+    \b
+    Example:
+      fognn table zinc --markdown --at best
+    """
+    forms = [name for name, given in zip(_FORMS, (markdown, latex, csv), strict=True) if given]
+    if len(forms) > 1:
+        raise typer.BadParameter(f"only one of --{' and --'.join(forms)} can be printed")
+    from fognn.report.result_table import report_table
+
+    print(report_table(name, results, forms[0] if forms else "text", at, over))
+
+
+@app.command()
+def report(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the site.")],
+    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+) -> None:
+    """Build the report: a site that opens from disk, made of the ledgers.
+
+    \b
+    Example:
+      fognn report -o site
+    """
+    from fognn.report.site import build_site
+
+    print(build_site(results, output))
+
+
+def _without(words: list[str], *options: str) -> list[str]:
+    r"""A command without some options and their values."""
+    kept, skip = [], False
+    for word in words:
+        if skip or word in options:
+            skip = not skip
+        elif not word.startswith(tuple(f"{option}=" for option in options)):
+            kept.append(word)
+    return kept
