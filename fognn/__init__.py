@@ -1,11 +1,12 @@
 r"""fognn: second-order message passing for PyTorch Geometric.
 
 The layer is :class:`FOG`; :class:`WithFOG` puts it beside any layer of PyG; :func:`create_model`
-builds a network by name; :func:`train` trains one, and :func:`load` gives it back.
+builds a network by name; :func:`train` trains one, and :func:`load` loads it.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from fognn.models import Task, create_model, list_models
@@ -28,23 +29,15 @@ __all__ = [
     "train",
 ]
 
-# Torch takes seconds to import, which `fognn --help` need not wait for.
-_ROOMS = {
-    name: room
-    for room, names in {
+__getattr__ = lazy_names(
+    __name__,
+    {
         "nn": ("FOG", "WithFOG", "fog_widths"),
         "models": ("Task", "create_model", "list_models"),
         "training": ("Result", "load"),
         "paper": ("train",),
-    }.items()
-    for name in names
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return getattr(import_module(f"fognn.{_ROOMS[name]}"), name)
-    raise AttributeError(f"module 'fognn' has no attribute {name!r}")
+    },
+)
 
 
 def __dir__() -> list[str]:

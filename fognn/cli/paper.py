@@ -33,6 +33,9 @@ def reproduce(
     search: Annotated[
         bool, typer.Option("--search", help="First search rate and decay on the paper's grid.")
     ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Train anew what is finished or in the ledger.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the runs and how long they would take.")
     ] = False,
@@ -56,8 +59,9 @@ def reproduce(
 ) -> None:
     """Train a table of the paper.
 
-    Finished runs are skipped, half done ones go on. Each finished run is a line in
-    results/TABLE.jsonl; fognn table TABLE prints them beside the paper.
+    Runs that are finished, or in the ledger, are skipped; unfinished ones are resumed. Each
+    finished run is a line of the ledger, results/TABLE.jsonl; fognn table TABLE prints them beside
+    the paper's figures.
 
     \b
     Examples:
@@ -67,11 +71,11 @@ def reproduce(
       fognn reproduce tsp --export slurm -o jobs
     """
     from fognn.paper.tables import plan
-    from fognn.sweep import estimate, export_slurm
+    from fognn.sweep import estimate, export_slurm, unfinished
     from fognn.sweep import reproduce as sweep
     from fognn.sweep.search_runs import search as searched
     from fognn.sweep.search_runs import trials
-    from fognn.training.values import assignments
+    from fognn.training.config_section import assignments
     from fognn.utils.errors import Stopped
 
     if export_ not in (None, "slurm"):
@@ -84,15 +88,18 @@ def reproduce(
     count: Any = int(workers) if workers.isdigit() else workers
     command = shlex.join(["fognn", *sys.argv[1:]])
     if dry_run:
-        print(estimate(trials(planned) if search else planned, runs, results, count))
+        print(estimate(trials(planned) if search else planned, runs, results, count, again))
         return
     if export_ is not None:
-        again = shlex.join(_without(["fognn", *sys.argv[1:]], "--export", "-o", "--output"))
-        print(export_slurm(trials(planned) if search else planned, output, runs, command=again))
+        later = shlex.join(_without(["fognn", *sys.argv[1:]], "--export", "-o", "--output"))
+        left = unfinished(trials(planned) if search else planned, runs, results, again)
+        print(export_slurm(left, output, runs, command=later))
         return
 
     def train_all(some: Any) -> Any:
-        return sweep(some, runs, results, count, ray, quiet, shared=shared, command=command)
+        return sweep(
+            some, runs, results, count, ray, quiet, again=again, shared=shared, command=command
+        )
 
     try:
         if search:
@@ -138,6 +145,24 @@ def table(
     from fognn.report.result_table import report_table
 
     print(report_table(name, results, forms[0] if forms else "text", at, over))
+
+
+@app.command()
+def collect(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Finished run folders.")],
+    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+) -> None:
+    """Enter finished runs into the ledger, such as those of another machine.
+
+    \b
+    Example:
+      fognn collect elsewhere/runs/zinc/gcn+fog-seed*
+    """
+    from fognn.paper.ledger import enter
+
+    for folder in runs:
+        for key in enter(folder.expanduser(), results):
+            print(key)
 
 
 @app.command()

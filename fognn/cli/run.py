@@ -3,15 +3,18 @@ r"""Commands about one run: train, evaluate, predict, export."""
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fognn.cli.app import Checkpoint, DataFolder, Device, RunFolder, app
+from fognn.cli.settings import setting_options
 
 
 @app.command()
+@setting_options
 def train(
+    settings: dict[str, Any],
     data: Annotated[
         str | None,
         typer.Argument(help="A dataset, a csv file of molecules, a file or folder of graphs."),
@@ -19,89 +22,59 @@ def train(
     model: Annotated[str | None, typer.Argument(help="A network: see fognn models.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The seed. [0]")] = None,
     folder: Annotated[
-        Path | None, typer.Option("--folder", "-o", help="The run folder. [runs/DATA-MODEL-seedN]")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(help="The most epochs.")] = None,
-    lr: Annotated[float | None, typer.Option(help="The first learning rate.")] = None,
-    weight_decay: Annotated[float | None, typer.Option(help="The L2 weight.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Graphs in a step.")] = None,
-    fraction: Annotated[
-        float | None, typer.Option(help="How much of each split, from its beginning.")
-    ] = None,
-    fold: Annotated[int | None, typer.Option(help="Only this fold, of IMDB-MULTI.")] = None,
-    target_column: Annotated[
-        str | None, typer.Option(help="Column of the number to learn in a csv file.")
+        Path | None, typer.Option("--folder", "-o", help="The run folder. [runs/DATA/MODEL-seedN]")
     ] = None,
     change: Annotated[
         list[str] | None,
         typer.Option("--set", help="Any setting of config.yaml, as model.h1=8. Repeatable."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="Repeat a run from its config.yaml alone.")
+        Path | None, typer.Option(help="Start from the config.yaml of another run.")
     ] = None,
-    data_folder: DataFolder = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads of each process.")] = None,
-    ranks: Annotated[int | None, typer.Option(help="Processes that share each batch.")] = None,
-    precision: Annotated[
-        str | None, typer.Option(help="32-true, 64-true, 16-mixed or bf16-mixed.")
-    ] = None,
-    compile_: Annotated[
-        bool | None, typer.Option("--compile", help="Compile the network with torch.compile.")
-    ] = None,
+    results: Annotated[
+        Path, typer.Option(help="The folder of the ledgers, where the finished run is entered.")
+    ] = Path("results"),
     logger: Annotated[
         str | None, typer.Option(help="tensorboard, mlflow or wandb, beside metrics.csv.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Train a network by the paper's protocol.
+    """Train a network, by default with the settings of the paper's row.
 
-    Stopped by Ctrl-C, killed or crashed, it goes on when the same command is given again.
-    The run folder has config.yaml, metrics.csv, log.txt, last.ckpt, best.ckpt and result.json.
+    Interrupted by Ctrl-C, killed or crashed, it resumes when the same command is given again. The
+    run folder has config.yaml, metrics.csv, log.txt, last.ckpt, best.ckpt and result.json. A
+    finished run of the paper is entered into results/TABLE.jsonl, any other into
+    results/runs.jsonl.
 
     \b
     Examples:
       fognn train zinc gcn+fog --seed 0
       fognn train cluster gcn --fraction 0.1 --epochs 20 --set model.channels=64
       fognn train molecules.csv gin+fog --target-column solubility
-      fognn train --config runs/zinc-gcn+fog-seed0/config.yaml -o again
+      fognn train --config runs/zinc/gcn+fog-seed0/config.yaml -o again
     """
     from fognn.paper.train_one import train as run
+    from fognn.training.config_section import assignments
     from fognn.training.fabric import rank
-    from fognn.training.values import assignments
     from fognn.utils.errors import Stopped
 
-    values = assignments(change or ())
-    if target_column is not None:
-        values["data.target"] = target_column
     try:
         result = run(
             data,
             model,
             seed,
             folder,
-            epochs=epochs,
-            lr=lr,
-            weight_decay=weight_decay,
-            batch_size=batch_size,
-            fraction=fraction,
-            fold=fold,
-            precision=precision,
-            device=device,
-            threads=threads,
-            ranks=ranks,
-            compile=compile_,
-            data_folder=data_folder,
-            values=values,
             config=config,
+            results=results,
             logger=logger,
             quiet=quiet,
             command=shlex.join(["fognn", *sys.argv[1:]]),
+            **(settings | assignments(change or ())),
         )
     except Stopped as stop:
         print("fognn:", stop, file=sys.stderr)
         raise typer.Exit(130) from stop
-    if rank() == 0:  # of several that torchrun started, one speaks
+    if rank() == 0:  # of several that torchrun started, one prints
         print(f"{result}\n{result.folder}")
 
 
@@ -118,7 +91,7 @@ def evaluate(
 
     \b
     Example:
-      fognn evaluate runs/zinc-gcn+fog-seed0 --split val
+      fognn evaluate runs/zinc/gcn+fog-seed0 --split val
     """
     from fognn.training.evaluation import evaluate as scores_of
 
@@ -147,8 +120,8 @@ def predict(
 
     \b
     Examples:
-      fognn predict runs/zinc-gcn+fog-seed0 molecules.csv -o predictions.csv
-      fognn predict runs/tsp-gcn+fog-seed0 graphs.npz -o edges.csv
+      fognn predict runs/zinc/gcn+fog-seed0 molecules.csv -o predictions.csv
+      fognn predict runs/tsp/gcn+fog-seed0 graphs.npz -o edges.csv
     """
     from fognn.training.prediction import predict as write
 
@@ -166,8 +139,8 @@ def export(
 
     \b
     Example:
-      fognn export runs/zinc-gcn+fog-seed0 -o zinc-gcn-fog
+      fognn export runs/zinc/gcn+fog-seed0 -o zinc-gcn-fog
     """
-    from fognn.training.export import export as write
+    from fognn.training.hub_export import export as write
 
     print(write(run, folder, checkpoint))

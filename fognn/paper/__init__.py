@@ -1,22 +1,18 @@
-r"""The paper as data: its rows, their networks, their training."""
+r"""The paper as data: its rows, their networks and training, and the ledger of measured runs."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fognn.paper.build import build
-from fognn.paper.rows import Row, rows
+from fognn.paper.rows import Row, get_row, rows
+from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from fognn.paper.protocols import config_of, protocol
     from fognn.paper.train_one import train
 
-__all__ = ["Row", "build", "config_of", "protocol", "rows", "train"]
+__all__ = ["Row", "build", "config_of", "get_row", "protocol", "rows", "train"]
 
 # Who only reads the rows need not wait for Lightning.
-_LATER = {"config_of": "protocols", "protocol": "protocols", "train": "train_one"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(f"fognn.paper.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'fognn.paper' has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__, {"protocols": ("config_of", "protocol"), "train_one": ("train",)}
+)

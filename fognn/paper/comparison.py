@@ -13,7 +13,7 @@ from fognn.paper.scores import check_result, held_out_of, score_of
 from fognn.paper.table_line import TableLine, mean_of
 from fognn.paper.tables import Planned, check_table, label_of, plan, reading_of
 from fognn.training import Config
-from fognn.training.values import flat
+from fognn.training.config_section import flat
 from fognn.utils import checks
 
 __all__ = ["Paired", "TableLine", "compare"]

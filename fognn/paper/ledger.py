@@ -1,15 +1,19 @@
-r"""What was measured: one line a finished run in ``results/TABLE.jsonl``."""
+r"""The ledger of measured runs: one line a finished run in ``results/TABLE.jsonl``; runs that are
+not of the paper's tables are in ``results/runs.jsonl``."""
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
 from fognn.paper.jsonl_file import JsonlFile
-from fognn.paper.tables import Planned
+from fognn.paper.protocols import command_of
+from fognn.paper.tables import Planned, other_key, runs_of
 from fognn.training import Config, Result
+from fognn.training.data import data_fingerprint
+from fognn.training.own_data import is_file
 from fognn.training.run_folder import TIMES, read_metrics
 
 __all__ = ["Ledger", "LedgerEntry", "ledger_entry"]
@@ -22,18 +26,22 @@ class LedgerEntry:
     r"""One finished run.
 
     Args:
-        key: Which run it is: :attr:`fognn.paper.tables.Planned.key`.
-        table, row, variant, label: As in :class:`fognn.paper.tables.Planned`.
-        model: Name of the network.
-        data: Name of the dataset.
-        seed: The seed.
-        config: All settings, as in ``config.yaml``.
-        result: What it found, as in ``result.json``; see :class:`fognn.training.Result`.
-        curve: Lists with a number for each epoch: ``"epoch"``, ``"lr"``, ``"train_loss"``,
+        key (str): Names the run: :attr:`fognn.paper.tables.Planned.key`.
+        table (str): Its table, or ``"runs"``.
+        row (str): The id of its row, as ``"zinc/gcn+fog"``.
+        variant (str): As in :class:`fognn.paper.tables.Planned`.
+        label (str): As in :class:`fognn.paper.tables.Planned`.
+        model (str): Name of the network.
+        data (str): Name of the dataset.
+        seed (int): The seed.
+        config (dict): All settings, as in ``config.yaml``, without folders.
+        result (dict): As in ``result.json``, see :class:`fognn.training.Result`; its ``command``
+            repeats the run from a fresh clone.
+        curve (dict): Lists with a number for each epoch: ``"epoch"``, ``"lr"``, ``"train_loss"``,
             ``"val_loss"``, ``"train"`` and ``"val"`` (the metric over items), ``"seconds"``. A
             number that is not finite is :obj:`None`.
-        finished: When it ended, in ISO form and UTC.
-        more: What a later version wrote and this one does not know.
+        finished (str): When it ended, in ISO form and UTC.
+        more (dict): Fields that a later version wrote and this one does not know.
     """
 
     key: str
@@ -100,45 +108,92 @@ class Ledger:
         self._lines.put(entry.to_dict())
 
 
-def ledger_entry(planned: Planned, folder: Path) -> LedgerEntry:
-    r"""The line of a finished run.
+def ledger_of(table: str, results: Path) -> Ledger:
+    r"""The ledger of a table, or of the runs that are not of the paper's tables (``"runs"``)."""
+    return Ledger(Path(results) / f"{table}.jsonl")
+
+
+def enter(folder: Path, results: Path) -> list[str]:
+    r"""Enters a finished run into the ledger of each table that it is a run of, or into
+    ``runs.jsonl``.
 
     Args:
-        planned: The run.
-        folder: Its folder; one of another run, or of one that has not finished, is an error.
+        folder (Path): The run folder.
+        results (Path): The folder of the ledgers.
+
+    Returns:
+        The keys of the lines.
     """
-    folder = Path(folder)
-    result = Result.read(folder)
-    config = Config.read(folder / "config.yaml")
+    config = Config.read(Path(folder) / "config.yaml")
+    entries = [ledger_entry(run, folder) for run in runs_of(config)] or [run_entry(folder)]
+    for entry in entries:
+        ledger_of(entry.table, results).add(entry)
+    return [entry.key for entry in entries]
+
+
+def ledger_entry(planned: Planned, folder: Path) -> LedgerEntry:
+    r"""The line of a finished run of a table.
+
+    Args:
+        planned (Planned): The run.
+        folder (Path): Its folder. Raises if it holds another run, or one that has not finished.
+    """
+    config = Config.read(Path(folder) / "config.yaml")
     differences = config.differences(planned.config)
     if differences:
         raise ValueError(
             f"folder {str(folder)!r} must hold {planned.key}, but it holds another run "
             f"({'; '.join(differences[:4])}, there and here)"
         )
+    return _entry(
+        folder, config, planned.key, planned.table, planned.row, planned.variant, planned.label
+    )
+
+
+def run_entry(folder: Path) -> LedgerEntry:
+    r"""The line of any finished run, as of the table ``"runs"``, which has no rows."""
+    config = Config.read(Path(folder) / "config.yaml")
+    return _entry(folder, config, other_key(config), "runs", "", "", config.model.name)
+
+
+def relabelled(entry: LedgerEntry, planned: Planned) -> LedgerEntry:
+    r"""The line of the same run for another table that has it."""
+    names = {name: getattr(planned, name) for name in ("key", "table", "row", "variant", "label")}
+    return replace(entry, **names)
+
+
+def _entry(
+    folder: Path, config: Config, key: str, table: str, row: str, variant: str, label: str
+) -> LedgerEntry:
+    file = Path(folder) / "result.json"
+    epochs = Result.read(folder).epochs
+    # JSON has no NaN, such as the loss of a fold at an epoch that the other folds chose.
+    result = json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)
+    # No path of anybody's machine: the command as anybody can give it.
+    result["command"] = command_of(config)
+    result["fingerprint"] = result.get("fingerprint") or data_fingerprint(config)
+    named: dict[str, str | None] = {"data.folder": None}
+    if is_file(config.data):
+        result["data"] = named["data.name"] = Path(config.data.name).name
     history = read_metrics(folder)
-    if len(history) != result.epochs:
+    if len(history) != epochs:
         raise ValueError(
-            f"folder {str(folder)!r} must hold one run: result.json is of {result.epochs} epochs, "
+            f"folder {str(folder)!r} must hold one run: result.json is of {epochs} epochs, "
             f"metrics.csv of {len(history)}"
         )
-    file = folder / "result.json"
-    ended = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     return LedgerEntry(
-        key=planned.key,
-        table=planned.table,
-        row=planned.row,
-        variant=planned.variant,
-        label=planned.label,
+        key=key,
+        table=table,
+        row=row,
+        variant=variant,
+        label=label,
         model=config.model.name,
-        data=config.data.name,
+        data=result["data"],
         seed=config.seed,
-        # Where the data lie is of interest to nobody else.
-        config=config.with_values({"data.folder": None}).to_dict(),
-        # JSON has no NaN, such as the loss of a fold at an epoch that the other folds chose.
-        result=json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None),
+        config=config.with_values(named).to_dict(),
+        result=result,
         curve=_curve(history, config.training.metric),
-        finished=ended.isoformat(timespec="seconds"),
+        finished=datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds"),
     )
 
 

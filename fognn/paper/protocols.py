@@ -2,20 +2,25 @@ r"""From a row of the paper to a run: its data, its network, its optimiser, its 
 
 import dataclasses
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from fognn.datasets.catalog import dataset_info
 from fognn.models import list_models
 from fognn.paper.build import model_settings, name_of
 from fognn.paper.rows import Row, rows
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
+from fognn.training.config import setting_name
+from fognn.training.config_section import flat
 from fognn.training.data import PLAIN_ZINC, few_shot
 from fognn.training.own_data import is_file, own_objective
-from fognn.training.values import unknown
+from fognn.utils import checks
 
-__all__ = ["config_of", "protocol"]
+__all__ = ["command_of", "config_of", "protocol"]
 
 _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
 # The paper counts iterations in few-shot learning: so many make an epoch here.
@@ -42,16 +47,16 @@ def protocol(
     r"""The run of a dataset and a network, by the paper's protocol where it has such a row.
 
     Where it has none, a network of 64 channels is trained like FOG on the same dataset (of images:
-    like FOG on miniImageNet); on a file of one's own, by the defaults of
+    like FOG on miniImageNet); on your own file, by the defaults of
     :class:`~fognn.training.TrainingConfig`.
 
     Args:
-        data: A dataset, or a file of one's own.
-        model: A network of :func:`fognn.list_models`.
-        seed: The seed.
-        values: What to change, by dotted names: ``{"training.lr": 1e-3, "model.h1": 8}``.
+        data (str): A dataset, or a file of your own.
+        model (str): A network of :func:`fognn.list_models`.
+        seed (int, optional): The seed. (default: :obj:`0`)
+        values (dict, optional): Settings to change, by name: ``{"lr": 1e-3, "model.h1": 8}``.
     """
-    values = dict(values or {})
+    values = {setting_name(name): value for name, value in (values or {}).items()}
     model = model.lower()
     if is_file(DataConfig(data)):
         _known(model)
@@ -86,24 +91,48 @@ def protocol(
     return config.with_values(values)
 
 
+def command_of(config: Config) -> str:
+    r"""The command that trains a run from a fresh clone: the network and the data by name, and
+    each setting that is not that of :func:`protocol`. A file of your own is named without its
+    folder."""
+    data, model, own = config.data, config.model.name, is_file(config.data)
+    name = Path(data.name).name if own else data.name.lower()
+    if few_shot(data):
+        name = f"{name}-{data.n_way}way-{data.k_shot}shot"
+    usual = _own_start(data, model, config.seed) if own else protocol(name, model, config.seed)
+    mine, theirs = flat(config.identity()), flat(usual.identity())
+    words = ["fognn", "train", name, model, "--seed", str(config.seed)]
+    for key in mine:
+        if mine[key] != theirs.get(key):
+            words += ["--set", f"{key}={_yaml(mine[key])}"]
+    for key, value in vars(config.machine).items():
+        if value != getattr(usual.machine, key):
+            words += ["--set", f"machine.{key}={_yaml(value)}"]
+    return shlex.join(words)
+
+
+def _yaml(value: Any) -> str:
+    return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
+
+
 def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
-    changes = {key.removeprefix("data."): values[key] for key in values if key.startswith("data.")}
-    name = str(Path(data).expanduser().resolve())
-    start = Config(
-        DataConfig(name),
-        ModelConfig(model, {"channels": 64, "layers": 4, "dropout": 0.0}),
-        TrainingConfig("l1", "mae"),
-        seed,
-    ).with_values({f"data.{key}": value for key, value in changes.items()})
+    start = _own_start(DataConfig(str(Path(data).expanduser().resolve())), model, seed)
+    start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
     objective = own_objective(start.data)
     return start.with_values(
         {f"training.{key}": value for key, value in objective.items()} | values
     )
 
 
+def _own_start(data: DataConfig, model: str, seed: int) -> Config:
+    settings = {"channels": 64, "layers": 4, "dropout": 0.0}
+    return Config(
+        DataConfig(data.name), ModelConfig(model, settings), TrainingConfig("l1", "mae"), seed
+    )
+
+
 def _known(model: str) -> None:
-    if model not in list_models():
-        raise ValueError(unknown(model, list_models(), "model: ").replace("setting", "network"))
+    checks.known("train", "model", model, list_models())
 
 
 def _data(name: str) -> DataConfig:
@@ -131,4 +160,4 @@ def _training(row: Row) -> TrainingConfig:
     loss, metric = ("l1" if row.metric == "mae" else "cross_entropy"), row.metric
     if row.dataset in ("PATTERN", "CLUSTER"):
         loss, metric = f"balanced_{loss}", f"balanced_{metric}"
-    return TrainingConfig(loss, metric, **settings)
+    return TrainingConfig(**{"loss": loss, "metric": metric, **settings})

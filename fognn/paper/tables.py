@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,21 @@ from fognn.paper.protocols import config_of
 from fognn.paper.rows import Row, get_row, rows
 from fognn.training import Config
 from fognn.training.data import PLAIN_ZINC
+from fognn.training.own_data import is_file
 from fognn.utils import checks
 
-__all__ = ["TABLES", "Planned", "Table", "check_table", "label_of", "plan", "reading_of"]
+__all__ = [
+    "TABLES",
+    "Planned",
+    "Table",
+    "check_table",
+    "label_of",
+    "other_key",
+    "plan",
+    "reading_of",
+    "run_folder",
+    "runs_of",
+]
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,42 @@ class Planned:
 
     def folder(self, root: Path) -> Path:
         r"""Its run folder, where all of them are in :obj:`root`."""
-        return Path(root) / self.table / self.name
+        return run_folder(self.config, root)
+
+
+def runs_of(config: Config) -> list[Planned]:
+    r"""The runs of the paper's tables that a configuration is: none, one, or two, because tables 3
+    and 6 share rows."""
+    found = _known_runs().get(config.with_values({"seed": 0}).digest(), ())
+    return [
+        Planned(table, row.id, variant, label_of(row, variant), config)
+        for table, row, variant in found
+    ]
+
+
+def run_folder(config: Config, root: str | Path = "runs") -> Path:
+    r"""The default folder of a run: ``runs/zinc/gcn+fog-seed0`` for a run of the paper's tables;
+    for any other, and on your own files, with a digest of its settings:
+    ``runs/zinc/gcn+fog-seed0-1f2e3d4c``."""
+    for run in runs_of(config):
+        return Path(root) / run.key
+    return Path(root) / other_key(config)
+
+
+def other_key(config: Config) -> str:
+    r"""The key, and the folder, of a run that is not of the paper's tables."""
+    name = Path(config.data.name).stem if is_file(config.data) else config.data.name
+    return f"{name}/{config.model.name}-seed{config.seed}-{config.digest()}".lower()
+
+
+@cache
+def _known_runs() -> dict[str, list[tuple[str, Row, str]]]:
+    found: dict[str, list[tuple[str, Row, str]]] = {}
+    for table in TABLES:
+        for row, variant in _candidates(table, ours=True):
+            digest = config_of(row, 0, **_settings(variant)).digest()
+            found.setdefault(digest, []).append((table, row, variant))
+    return found
 
 
 def plan(

@@ -1,82 +1,62 @@
-r"""Training by the paper's protocol, in one call."""
+r"""Training of one run by the paper's protocol, in one call."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fognn.paper.ledger import enter
 from fognn.paper.protocols import protocol
+from fognn.paper.tables import run_folder
 from fognn.training import Config, Result, fit
-from fognn.training.own_data import is_file
+from fognn.training.config import setting_name
+from fognn.training.fabric import rank
 
-__all__ = ["run_folder", "train"]
+__all__ = ["train"]
 
 
 def train(
-    data: str | None = None,
+    data: str | Path | None = None,
     model: str | None = None,
     seed: int | None = None,
     folder: str | Path | None = None,
     *,
-    epochs: int | None = None,
-    lr: float | None = None,
-    weight_decay: float | None = None,
-    batch_size: int | None = None,
-    fraction: float | None = None,
-    fold: int | None = None,
-    precision: str | None = None,
-    device: str | None = None,
-    threads: int | None = None,
-    ranks: int | None = None,
-    compile: bool | None = None,
-    data_folder: str | Path | None = None,
-    values: Mapping[str, Any] | None = None,
     config: str | Path | None = None,
+    results: str | Path | None = None,
     logger: str | None = None,
     quiet: bool = False,
     command: str | None = None,
+    **overrides: Any,
 ) -> Result:
-    r"""Trains a network on a dataset by the paper's protocol, goes on with a run that was
-    interrupted, or reads one that is finished.
+    r"""Trains a network on a dataset by the paper's protocol, resumes a run that was interrupted,
+    or reads the result of one that has finished.
 
     .. code-block:: python
 
-        result = fognn.train("zinc", "gcn+fog", seed=0)
-        result.test["last"]["items"]  # the MAE on the test split
+        result = fognn.train("zinc", "gcn+fog", seed=0, epochs=100, **{"model.channels": 64})
+        result.metrics["test/mae"]
         net = fognn.load(result.folder)
 
     Args:
-        data: A dataset, or a file of one's own: a csv file of molecules (``values`` name the column
-            to learn: ``{"data.target": "logp"}``), a file or a folder of graphs.
-        model: A network of :func:`fognn.list_models`.
-        seed: The seed. (default: 0)
-        folder: The run folder. (default: see :func:`run_folder`)
-        epochs, lr, weight_decay, batch_size: As in :class:`~fognn.training.TrainingConfig`.
-        fraction, fold: As in :class:`~fognn.training.DataConfig`.
-        precision: As in :class:`~fognn.training.Config`.
-        device, threads, ranks, compile: As in :class:`~fognn.training.MachineConfig`.
-        data_folder: The folder with real files, else ``$FOGNN_DATA``.
-        values: Any setting by its dotted name, as ``{"model.h1": 8}``.
-        config: A ``config.yaml`` to start from, in place of ``data`` and ``model``.
-        logger: ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, beside ``metrics.csv``.
-        quiet: Show no progress.
-        command: How a user repeats it, for messages and for ``result.json``.
+        data (str): A dataset, or your own: a csv file of molecules (``target`` names the column to
+            learn), a file or a folder of graphs.
+        model (str): A network of :func:`fognn.list_models`.
+        seed (int, optional): The seed. (default: :obj:`0`)
+        folder (str, optional): The run folder.
+            (default: see :func:`fognn.paper.tables.run_folder`)
+        config (str, optional): A ``config.yaml`` to start from, in place of ``data`` and
+            ``model``. (default: :obj:`None`)
+        results (str, optional): Folder of the ledgers. If given, the finished run is entered into
+            the ledger of its table, or into ``runs.jsonl``. (default: :obj:`None`)
+        logger (str, optional): ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, beside
+            ``metrics.csv``. (default: :obj:`None`)
+        quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
+        command (str, optional): The command that resumes the run, for messages.
+        **overrides: Settings of :class:`~fognn.training.Config`, by their dotted names
+            (``**{"training.lr": 1e-3}``) or by the last part alone where it is unique
+            (``lr=1e-3``).
     """
-    given = {
-        "training.epochs": epochs,
-        "training.lr": lr,
-        "training.weight_decay": weight_decay,
-        "training.batch_size": batch_size,
-        "data.fraction": fraction,
-        "data.fold": fold,
-        "data.folder": None if data_folder is None else str(data_folder),
-        "precision": precision,
-        "machine.device": device,
-        "machine.threads": threads,
-        "machine.ranks": ranks,
-        "machine.compile": compile,
-    }
-    changes = {name: value for name, value in given.items() if value is not None}
-    changes |= values or {}
+    changes = {setting_name(name): value for name, value in overrides.items()}
+    if changes.get("data.folder") is not None:
+        changes["data.folder"] = str(changes["data.folder"])
     if config is not None:
         if data is not None or model is not None:
             raise ValueError("train: config must be given alone, without data and model")
@@ -86,16 +66,8 @@ def train(
     elif data is None or model is None:
         raise ValueError("train: data and model must be given, or a config")
     else:
-        run = protocol(data, model, seed or 0, changes)
-    return fit(run, folder or run_folder(run), command, quiet, logger)
-
-
-def run_folder(config: Config) -> Path:
-    r"""Where a run goes if nobody says: ``runs/zinc-gcn+fog-seed0``; for a run that differs from
-    the paper's, and for one on a file of one's own, with a digest of its settings behind it."""
-    own = is_file(config.data)
-    data = Path(config.data.name).stem if own else config.data.name
-    name = f"{data}-{config.model.name}-seed{config.seed}"
-    if own or protocol(data, config.model.name, config.seed).identity() != config.identity():
-        name += f"-{config.digest()}"
-    return Path("runs") / name.lower()
+        run = protocol(str(data), model, seed or 0, changes)
+    result = fit(run, folder or run_folder(run), command, quiet, logger)
+    if results is not None and rank() == 0:
+        enter(result.folder, Path(results))
+    return result

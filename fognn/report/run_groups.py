@@ -40,7 +40,7 @@ class Group:
 def settings(run: Run) -> dict[str, str]:
     r"""All settings of a run as text, with dotted names."""
     # Here, because whoever draws data need not wait for Lightning.
-    from fognn.training.values import flat
+    from fognn.training.config_section import flat
 
     return {name: _value(value) for name, value in flat(run.config).items()}
 

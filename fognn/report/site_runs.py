@@ -9,7 +9,7 @@ from fognn.report.run_groups import NONE
 from fognn.report.site_curves import run_figures
 from fognn.report.site_numbers import value
 from fognn.report.words import many
-from fognn.training.values import flat
+from fognn.training.config_section import flat
 
 __all__ = ["run_context"]
 

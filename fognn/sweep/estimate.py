@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fognn.paper.ledger import LedgerEntry
+from fognn.paper.ledger import LedgerEntry, ledger_of
 from fognn.paper.tables import Planned
 from fognn.sweep.pace import Pace, folds_of, paces
 from fognn.sweep.processes import share_of
-from fognn.sweep.reproduce import ledger_of
+from fognn.sweep.reproduce import unfinished
 from fognn.sweep.split import fastest_split
 from fognn.training import Config, TrainingConfig
 from fognn.training.progress import duration
-from fognn.training.run_folder import check_folder, read_metrics
+from fognn.training.run_folder import read_metrics
 
 __all__ = ["Estimate", "Guess", "estimate", "fewest_epochs"]
 
@@ -107,6 +107,7 @@ def estimate(
     runs: str | Path = "runs",
     results: str | Path = "results",
     workers: int | Literal["auto"] = 1,
+    again: bool = False,
     measured: Callable[[list[Config], int], list[Pace | str]] = paces,
 ) -> Estimate:
     r"""How long :func:`~fognn.sweep.reproduce` would take, on this machine. It writes nothing.
@@ -120,9 +121,7 @@ def estimate(
         measured: Measures runs side by side.
     """
     runs, results = Path(runs).expanduser(), Path(results).expanduser()
-    for run in planned:
-        check_folder(run.folder(runs), run.config)
-    left = [run for run in planned if not (run.folder(runs) / "result.json").exists()]
+    left = unfinished(planned, runs, results, again)
     if not left:
         workers = 1
     if workers == "auto":

@@ -1,12 +1,12 @@
-r"""The runs of a table: those that are finished are skipped, the others trained or gone on with."""
+r"""The runs of a table: finished ones are skipped, the others are trained or resumed."""
 
 import time
 from collections import deque
 from pathlib import Path
 from typing import Literal
 
-from fognn.paper.ledger import Ledger, ledger_entry
-from fognn.paper.tables import Planned
+from fognn.paper.ledger import LedgerEntry, ledger_entry, ledger_of, relabelled
+from fognn.paper.tables import TABLES, Planned
 from fognn.sweep.local import LocalPool
 from fognn.sweep.pool import Job, Outcome, Pool
 from fognn.sweep.split import fastest_split
@@ -16,7 +16,7 @@ from fognn.training import Config, Result, Stopped
 from fognn.training.run_folder import check_folder
 from fognn.training.signals import StopSignals
 
-__all__ = ["collect", "ledger_of", "reproduce"]
+__all__ = ["collect", "reproduce", "unfinished"]
 
 
 def reproduce(
@@ -27,31 +27,36 @@ def reproduce(
     ray: str | None = None,
     quiet: bool = False,
     *,
+    again: bool = False,
     shared: bool | None = None,
     command: str = "the same command",
 ) -> Summary:
-    r"""Trains runs, many at a time, and writes each into the ledger of its table when it finishes.
+    r"""Trains runs, many at a time, and enters each into the ledger of its table when it finishes.
 
-    A run whose folder is finished is skipped, one that is half done goes on. A run that fails is
-    tried once more, from its last checkpoint, after the others; if it fails again, the summary
-    says why. Ctrl-C lets every run save its place and ends with
-    :class:`~fognn.training.Stopped`; the same call goes on.
+    A run that is finished, or that the ledgers have, is skipped; an unfinished one is resumed. A
+    run that fails is tried once more, from its last checkpoint, after the others; if it fails
+    again, the summary says why. Ctrl-C lets every run save its state and raises
+    :class:`~fognn.training.Stopped`; the same call resumes them.
 
     Args:
-        planned: The runs, as of :func:`fognn.paper.tables.plan`.
-        runs: The folder of the run folders.
-        results: The folder of the ledgers.
-        workers: How many runs at a time; ``"auto"`` finds what is fastest.
-        ray: Trains on a Ray cluster instead: its address, or ``"local"`` for one on this machine
-            with ``workers`` cores (all of them for ``"auto"``).
-        quiet: Show no progress.
-        shared: Of Ray: whether all its machines see ``runs``; see
+        planned (list): The runs, from :func:`fognn.paper.tables.plan`.
+        runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
+        results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
+        workers (int or str, optional): Number of runs at a time; ``"auto"`` measures what is
+            fastest. (default: :obj:`1`)
+        ray (str, optional): Trains on a Ray cluster instead: its address, or ``"local"`` for one
+            on this machine with ``workers`` cores (all of them for ``"auto"``).
+            (default: :obj:`None`)
+        quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
+        again (bool, optional): If set to :obj:`True`, trains runs that are finished anew; their
+            folders are renamed, and their lines in the ledger replaced. (default: :obj:`False`)
+        shared (bool, optional): Ray: whether all its machines see ``runs``; see
             :class:`~fognn.sweep.ray_cluster.RayPool`.
-        command: How to go on after Ctrl-C, for the message.
+        command (str, optional): The command that resumes the runs, for the message.
     """
     begin = time.monotonic()
     runs, results = Path(runs).expanduser(), Path(results).expanduser()
-    todo, skipped = collect(planned, runs, results)
+    todo, skipped = collect(planned, runs, results, again)
     trained: list[str] = []
     failed: list[Outcome] = []
     if todo:
@@ -63,8 +68,8 @@ def reproduce(
             except Stopped as stop:
                 done = len(skipped) + len(trained)
                 raise Stopped(
-                    f"stopped: {done} of {len(planned)} runs are finished, the place of each of "
-                    f"the others is saved in {runs}; to go on: {command}"
+                    f"stopped: {done} of {len(planned)} runs are finished, the state of each of "
+                    f"the others is saved in {runs}; to resume: {command}"
                 ) from stop
             finally:
                 pool.close()
@@ -73,43 +78,75 @@ def reproduce(
     return Summary(tuple(trained), tuple(skipped), tuple(failed), time.monotonic() - begin)
 
 
-def collect(planned: list[Planned], runs: Path, results: Path) -> tuple[list[Planned], list[str]]:
-    r"""Writes the finished runs that the ledgers do not know into them, and trains nothing.
+def unfinished(
+    planned: list[Planned], runs: Path, results: Path, again: bool = False
+) -> list[Planned]:
+    r"""The runs that have to be trained, those with an unfinished folder first. Writes nothing.
+
+    A run is finished if its folder is, or if the ledgers have it and it has no folder. With
+    :obj:`again` it is not finished unless its folder is unfinished and can be resumed.
+    """
+    known = _measured(planned, results)
+    left = []
+    for run in planned:
+        folder = run.folder(runs)
+        check_folder(folder, run.config)  # before anything is trained
+        started = (folder / "config.yaml").exists()
+        trained = (folder / "result.json").exists()
+        if again or (started and not trained) or not (trained or run.key in known):
+            left.append(run)
+    return sorted(left, key=lambda run: not run.folder(runs).exists())
+
+
+def collect(
+    planned: list[Planned], runs: Path, results: Path, again: bool = False
+) -> tuple[list[Planned], list[str]]:
+    r"""Enters finished runs that the ledgers do not have into them, and trains nothing.
 
     Args:
-        planned: The runs.
-        runs: The folder of the run folders.
-        results: The folder of the ledgers.
+        planned (list): The runs.
+        runs (Path): The folder of the run folders.
+        results (Path): The folder of the ledgers.
+        again (bool, optional): As in :func:`reproduce`. The finished folders of the runs are
+            renamed, and kept. (default: :obj:`False`)
 
     Returns:
-        The runs that are not finished, those half done first, and the keys of those that are.
+        The runs that have to be trained, and the keys of those that have not.
     """
     keys = [run.key for run in planned]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"reproduce: planned must name each run once, got {twice} more than once")
-    todo, done = [], []
-    known = {
-        entry.key: entry.result
-        for table in dict.fromkeys(run.table for run in planned)
-        for entry in ledger_of(table, results).entries()
-    }
+    todo = unfinished(planned, runs, results, again)
+    known = _measured(planned, results)
+    left = {run.key for run in todo}
     for run in planned:
         folder = run.folder(runs)
-        check_folder(folder, run.config)  # that of another run is found before anything is trained
-        if not (folder / "result.json").exists():
-            todo.append(run)
+        trained = (folder / "result.json").exists()
+        if run.key in left:
+            if trained:
+                _set_aside(folder)
             continue
-        entry = ledger_entry(run, folder)
-        if known.get(run.key) != entry.result:
+        entry = ledger_entry(run, folder) if trained else relabelled(known[run.key], run)
+        if run.key not in known or known[run.key].to_dict() != entry.to_dict():
             ledger_of(run.table, results).add(entry)
-        done.append(run.key)
-    return sorted(todo, key=lambda run: not run.folder(runs).exists()), done
+    return todo, [run.key for run in planned if run.key not in left]
 
 
-def ledger_of(table: str, results: Path) -> Ledger:
-    r"""The ledger of a table."""
-    return Ledger(results / f"{table}.jsonl")
+def _measured(planned: list[Planned], results: Path) -> dict[str, LedgerEntry]:
+    r"""The ledgers' lines of some runs, by key; a run that two tables have counts for both."""
+    entries = [entry for table in TABLES for entry in ledger_of(table, results).entries()]
+    by_key = {entry.key: entry for entry in entries}
+    by_run = {Config.from_dict(entry.config).digest(): entry for entry in entries}
+    found = {run.key: by_key.get(run.key) or by_run.get(run.config.digest()) for run in planned}
+    return {key: entry for key, entry in found.items() if entry is not None}
+
+
+def _set_aside(folder: Path) -> None:
+    number = 1
+    while (kept := folder.with_name(f"{folder.name}-before-{number}")).exists():
+        number += 1
+    folder.rename(kept)
 
 
 def _pool(
@@ -143,7 +180,7 @@ def _train_all(
     tried: set[str] = set()
 
     def take(outcomes: list[Outcome]) -> list[Outcome]:
-        r"""Writes what is finished into the ledger; what is not is given back."""
+        r"""Enters finished runs into the ledger and returns the failed ones."""
         for outcome in outcomes:
             if not outcome.reason:
                 job = outcome.job
@@ -161,7 +198,7 @@ def _train_all(
             for outcome in take(pool.wait(0.5)):
                 key = outcome.job.key
                 again = key not in tried
-                view.note(f"{key} failed{', to be tried again' * again}: {outcome.reason}")
+                view.note(f"{key} failed{', will be tried again' * again}: {outcome.reason}")
                 if again:
                     tried.add(key)
                     queue.append(outcome.job)
@@ -169,7 +206,7 @@ def _train_all(
                     failed.append(outcome)
             view.look(pool.running())
             if signals.asked:
-                view.note("stopping: each run finishes its step and saves its place")
+                view.note("stopping: each run finishes its step and saves its state")
                 for outcome in take(pool.stop()):
                     if outcome.log is not None:  # it failed at nothing
                         outcome.log.unlink(missing_ok=True)

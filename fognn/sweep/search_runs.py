@@ -3,9 +3,9 @@ r"""The paper's search for rates and decays, as runs."""
 from collections.abc import Callable
 from pathlib import Path
 
+from fognn.paper.ledger import ledger_of
 from fognn.paper.search import Choice, Choices, choices_file, choose, grid, with_choice
 from fognn.paper.tables import Planned
-from fognn.sweep.reproduce import ledger_of
 from fognn.sweep.summary import Summary
 
 __all__ = ["search", "trials"]

@@ -1,13 +1,24 @@
-r"""One run: a task, the fit loop on Lightning's Fabric, its folder."""
+r"""One run: its configuration, the loop on Lightning's Fabric, its folder, its result."""
 
-from fognn.training.config import Config, DataConfig, MachineConfig, ModelConfig, TrainingConfig
-from fognn.training.evaluation import evaluate
-from fognn.training.export import export
-from fognn.training.loading import load
-from fognn.training.prediction import predict
-from fognn.training.result import Result
-from fognn.training.run import fit
+from typing import TYPE_CHECKING
+
 from fognn.utils.errors import Stopped, TrainingError
+from fognn.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from fognn.training.config import (
+        Config,
+        DataConfig,
+        MachineConfig,
+        ModelConfig,
+        TrainingConfig,
+    )
+    from fognn.training.evaluation import evaluate
+    from fognn.training.hub_export import export
+    from fognn.training.loading import load
+    from fognn.training.prediction import predict
+    from fognn.training.result import Result
+    from fognn.training.run import fit
 
 __all__ = [
     "Config",
@@ -24,3 +35,16 @@ __all__ = [
     "load",
     "predict",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "config": ("Config", "DataConfig", "MachineConfig", "ModelConfig", "TrainingConfig"),
+        "evaluation": ("evaluate",),
+        "hub_export": ("export",),
+        "loading": ("load",),
+        "prediction": ("predict",),
+        "result": ("Result",),
+        "run": ("fit",),
+    },
+)

@@ -1,177 +1,158 @@
-r"""All that decides a run, as data: read from and written to ``config.yaml``."""
+r"""The configuration of a run. A setting is written down here and nowhere else: ``config.yaml``,
+:func:`fognn.train` and the options of ``fognn train`` follow from its field."""
 
 import dataclasses
 import hashlib
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import yaml
+from pydantic import Field
 
-from fognn.training.values import as_mapping, flat, make, unknown
-from fognn.utils import checks
+from fognn.training.config_section import (
+    AtLeastZero,
+    Count,
+    Index,
+    Number,
+    Positive,
+    as_mapping,
+    flat,
+    section,
+    unknown_setting,
+)
 
-__all__ = ["Config", "DataConfig", "MachineConfig", "ModelConfig", "TrainingConfig"]
+__all__ = [
+    "SECTIONS",
+    "Config",
+    "DataConfig",
+    "MachineConfig",
+    "ModelConfig",
+    "TrainingConfig",
+    "setting_name",
+]
 
-LOSSES = ("l1", "cross_entropy", "balanced_cross_entropy")
-METRICS = ("mae", "accuracy", "balanced_accuracy", "f1")
-PRECISIONS = ("32-true", "64-true", "16-mixed", "bf16-mixed")
+Fraction = Annotated[Number, Field(gt=0, le=1)]
 
 
-@dataclass(frozen=True)
+@section
 class DataConfig:
-    r"""Which graphs.
-
-    Args:
-        name: A dataset of :obj:`fognn.datasets.CATALOG`, or a file of one's own: a csv of
-            molecules, or graphs as :func:`fognn.datasets.read_graphs` takes them.
-        fraction: How much of each split is used, its first graphs.
-        seed: The seed of generated graphs, and of the splits of one's own file.
-        fold: Which of the folds is held out, from 1; :obj:`None` for all of them in turn.
-        holdout: Of datasets with folds: choose the best epoch on a fold of its own, the next
-            one, so that the held-out fold is looked at once, at the end.
-        n_way: Of images: classes in a task.
-        k_shot: Of images: labelled images of each class.
-        episodes: Of images: tasks to validate and to test on.
-        target: Of a csv file: the column to learn.
-        smiles: Of a csv file: the column of the molecules.
-        skip_bad: Of a csv file: leave out the lines that are broken.
-        folder: The folder with real files. It says where the data lie, not which they are.
-    """
+    r"""The data of a run."""
 
     name: str
-    fraction: float = 1.0
-    seed: int = 0
-    fold: int | None = None
+    """A dataset by name, a csv file of molecules, or a file or folder of graphs."""
+    fraction: Fraction = 1.0
+    """Fraction of each split to use, from its beginning."""
+    seed: Index = 0
+    """Seed of generated graphs, and of the splits of your own file."""
+    fold: Count | None = None
+    """IMDB-MULTI: the fold to hold out, from 1; all folds in turn if not given."""
     holdout: bool = False
-    n_way: int = 5
-    k_shot: int = 1
-    episodes: int = 2000
+    """IMDB-MULTI: choose the best epoch on the next fold, so that the held-out fold is a test."""
+    n_way: Annotated[int, Field(ge=2)] = 5
+    """Few-shot images: number of classes in a task."""
+    k_shot: Count = 1
+    """Few-shot images: number of labelled images of each class."""
+    episodes: Count = 2000
+    """Few-shot images: number of tasks to validate and to test on."""
     target: str | None = None
+    """csv file: the column to learn."""
     smiles: str = "smiles"
+    """csv file: the column of the SMILES strings."""
     skip_bad: bool = False
+    """csv file: skip lines that cannot be read."""
     folder: str | None = None
-
-    def __post_init__(self) -> None:
-        _number(self, "fraction", 0, 1)
-        for name, low in (("seed", 0), ("n_way", 2), ("k_shot", 1), ("episodes", 1)):
-            checks.int_in_range("config", f"data.{name}", getattr(self, name), low)
-        if self.fold is not None:
-            checks.int_in_range("config", "data.fold", self.fold, 1)
+    """Folder with the files of the datasets, else $FOGNN_DATA."""
 
 
-@dataclass(frozen=True)
+@section
 class ModelConfig:
-    r"""Which network: a name of :func:`fognn.list_models`, and its settings."""
+    r"""The network of a run: a name of :func:`fognn.list_models`, and the settings that
+    :func:`fognn.create_model` takes for it."""
 
     name: str
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@section
 class TrainingConfig:
-    r"""How it is trained: Adam, with L2 in the gradient.
+    r"""The training of a run: Adam, with L2 in the gradient."""
 
-    Args:
-        loss: ``"l1"``, ``"cross_entropy"``, or ``"balanced_cross_entropy"``, in which each class
-            has the weight :math:`(V - n_c) / V` within the batch.
-        metric: ``"mae"``, ``"accuracy"``, ``"balanced_accuracy"`` (the mean of the classes'
-            recalls) or ``"f1"`` (of class 1). Accuracies are in per cent.
-        batch_size: Graphs, or tasks, in a step, over all ranks together.
-        epochs: The most epochs.
-        steps: Of images: steps that make an epoch.
-        lr: The first learning rate.
-        weight_decay: The L2 weight.
-        schedule: ``"plateau"`` shrinks the rate when the validation loss has not fallen for
-            ``patience`` epochs and ends the training when the rate falls below ``min_lr``;
-            ``"step"`` shrinks it every ``step`` epochs; ``"none"`` leaves it.
-        factor: By how much the rate shrinks.
-        patience: See ``schedule``.
-        min_lr: See ``schedule``.
-        step: See ``schedule``.
-    """
-
-    loss: str
-    metric: str
-    batch_size: int = 128
-    epochs: int = 1000
-    steps: int = 1000
-    lr: float = 1e-3
-    weight_decay: float = 0.0
-    schedule: str = "plateau"
-    factor: float = 0.5
-    patience: int = 10
-    min_lr: float = 1e-5
-    step: int = 50
+    loss: Literal["l1", "cross_entropy", "balanced_cross_entropy"]
+    """Loss: l1, cross_entropy, or balanced_cross_entropy (weights (V - n_c) / V a batch)."""
+    metric: Literal["mae", "accuracy", "balanced_accuracy", "f1"]
+    """Metric: mae, accuracy, balanced_accuracy (mean recall of the classes) or f1 (of class 1)."""
+    batch_size: Count = 128
+    """Graphs, or few-shot tasks, in a step, over all ranks together."""
+    epochs: Count = 1000
+    """Maximum number of epochs."""
+    steps: Count = 1000
+    """Few-shot images: number of steps in an epoch."""
+    lr: Positive = 1e-3
+    """Initial learning rate."""
+    weight_decay: AtLeastZero = 0.0
+    """L2 weight."""
+    schedule: Literal["plateau", "step", "none"] = "plateau"
+    """plateau (reduce the rate after PATIENCE epochs without a lower validation loss, stop below
+    MIN_LR), step (reduce it every STEP epochs) or none."""
+    factor: Fraction = 0.5
+    """Factor by which the rate is reduced."""
+    patience: Index = 10
+    """Epochs without improvement before the rate is reduced."""
+    min_lr: AtLeastZero = 1e-5
+    """Learning rate below which the training stops."""
+    step: Count = 50
+    """Epochs between two reductions of the rate."""
 
     def __post_init__(self) -> None:
-        checks.one_of("config", "training.loss", self.loss, LOSSES)
-        checks.one_of("config", "training.metric", self.metric, METRICS)
         if (self.loss == "l1") != (self.metric == "mae"):
             raise ValueError(
                 f"config: training.metric must fit training.loss, got {self.metric!r} with "
                 f"{self.loss!r}"
             )
-        checks.one_of("config", "training.schedule", self.schedule, ("plateau", "step", "none"))
-        for name, low in (("batch_size", 1), ("epochs", 1), ("steps", 1), ("step", 1)):
-            checks.int_in_range("config", f"training.{name}", getattr(self, name), low)
-        checks.int_in_range("config", "training.patience", self.patience, 0)
-        for name, high in (("lr", math.inf), ("factor", 1)):
-            _number(self, name, 0, high)
-        for name in ("weight_decay", "min_lr"):
-            _number(self, name, 0, math.inf, zero=True)
 
 
-@dataclass(frozen=True)
+@section
 class MachineConfig:
-    r"""Where it runs. A run may move to another machine, so this does not decide which run it is;
-    but only the same device, threads, ranks and compiler give the same bits.
+    r"""Where a run is trained. It is not part of a run's identity, so a run may move to another
+    machine; but only the same device, threads, ranks and compiler give the same bits."""
 
-    Args:
-        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
-        threads: Threads of each process; :obj:`None` for torch's own choice, shared between ranks.
-        ranks: Processes that share each batch.
-        compile: Whether the network goes through :func:`torch.compile`.
-    """
-
-    device: str = "auto"
-    threads: int | None = None
-    ranks: int = 1
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    """auto, cpu, cuda or mps."""
+    threads: Count | None = None
+    """Threads of each process."""
+    ranks: Count = 1
+    """Processes that share each batch."""
     compile: bool = False
-
-    def __post_init__(self) -> None:
-        checks.one_of("config", "machine.device", self.device, ("auto", "cpu", "cuda", "mps"))
-        checks.int_in_range("config", "machine.ranks", self.ranks, 1)
-        if self.threads is not None:
-            checks.int_in_range("config", "machine.threads", self.threads, 1)
+    """Compile the network with torch.compile."""
 
 
-@dataclass(frozen=True)
+@section
 class Config:
-    r"""A run: a folder with the same configuration is the same run.
+    r"""The configuration of a run: a run folder with the same configuration is the same run.
 
     Args:
-        data: Which graphs.
-        model: Which network.
-        training: How it is trained.
-        seed: Of the weights, the order of the graphs and dropout.
-        precision: ``"32-true"``, ``"64-true"``, ``"16-mixed"`` or ``"bf16-mixed"``.
-        machine: Where it runs.
+        data (DataConfig): The data.
+        model (ModelConfig): The network.
+        training (TrainingConfig): The training.
+        seed (int, optional): Seed of the weights, the order of the graphs and dropout.
+            (default: :obj:`0`)
+        precision (str, optional): Precision of the weights and of the arithmetic.
+            (default: :obj:`"32-true"`)
+        machine (MachineConfig, optional): Where it is trained.
     """
 
     data: DataConfig
     model: ModelConfig
     training: TrainingConfig
-    seed: int = 0
-    precision: str = "32-true"
-    machine: MachineConfig = field(default_factory=MachineConfig)
+    seed: Index = 0
+    """Seed of the weights, the order of the graphs and dropout."""
+    precision: Literal["32-true", "64-true", "16-mixed", "bf16-mixed"] = "32-true"
+    """32-true, 64-true, 16-mixed or bf16-mixed."""
+    machine: MachineConfig = Field(default_factory=MachineConfig)
 
     def __post_init__(self) -> None:
-        checks.int_in_range("config", "seed", self.seed, 0)
-        checks.one_of("config", "precision", self.precision, PRECISIONS)
         if self.training.batch_size % self.machine.ranks:
             raise ValueError(
                 f"config: training.batch_size must be a multiple of machine.ranks, got "
@@ -183,40 +164,44 @@ class Config:
         content = dataclasses.asdict(self)
         model = content["model"]
         content["model"] = {"name": model["name"], **model["settings"]}
-        return content
+        return dict(content)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: str = "config") -> "Config":
-        r"""The opposite of :meth:`to_dict`; unknown and missing keys are errors that name them."""
+        r"""The opposite of :meth:`to_dict`. Raises an error that names an unknown, missing or
+        wrong setting."""
         parts = dict(as_mapping(content, where))
-        sections: dict[str, Any] = {}
-        for section, kind in _SECTIONS.items():
-            if section in parts:
-                values = dict(as_mapping(parts.pop(section), f"{where}: {section}"))
-                if kind is ModelConfig:
-                    values = {"name": values.pop("name", None), "settings": values}
-                sections[section] = make(kind, values, f"{where}: {section}.")
-        return make(cls, sections | parts, f"{where}: ")
+        try:
+            for name, kind in SECTIONS.items():
+                if name in parts:
+                    values = dict(as_mapping(parts[name], f"config: {name}"))
+                    if kind is ModelConfig:
+                        values = {"name": values.pop("name", None), "settings": values}
+                    parts[name] = kind(**values)
+            return cls(**parts)
+        except ValueError as error:
+            if where == "config":
+                raise
+            raise ValueError(str(error).replace("config:", f"{where}:", 1)) from None
 
     def with_values(self, values: Mapping[str, Any]) -> "Config":
-        r"""A copy with some values changed, by their dotted names: ``{"model.h1": 8}``."""
+        r"""A copy with some settings changed.
+
+        Args:
+            values (dict): Settings by name, as :func:`setting_name` takes them:
+                ``{"model.h1": 8, "lr": 1e-3}``.
+        """
         content = self.to_dict()
         for name, value in values.items():
-            section, dot, key = name.partition(".")
-            known = [section for section in content if section in _SECTIONS]
-            if dot and section in known and key:
-                if section != "model" and key not in content[section]:
-                    raise ValueError(unknown(name, [f"{section}.{k}" for k in content[section]]))
-                content[section][key] = value
-            elif not dot and name in content and name not in known:
-                content[name] = value
+            part, dot, key = setting_name(name).partition(".")
+            if dot:
+                content[part][key] = value
             else:
-                names = [f"{s}.{k}" for s in known for k in content[s]]
-                raise ValueError(unknown(name, [*names, "seed", "precision"]))
+                content[part] = value
         return Config.from_dict(content)
 
     def identity(self) -> dict[str, Any]:
-        r"""What makes it this run and no other: everything but where it runs."""
+        r"""The settings that tell this run from any other: all but where it is trained."""
         content = self.to_dict()
         del content["machine"], content["data"]["folder"]
         return content
@@ -230,7 +215,7 @@ class Config:
         return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
 
     def differences(self, other: "Config") -> list[str]:
-        r"""Where the identities differ, as ``training.lr: 0.001 here, 0.01 there``."""
+        r"""Where the identities differ, as ``training.lr: 0.001 and 0.01``."""
         mine, theirs = flat(self.identity()), flat(other.identity())
         return [
             f"{name}: {mine.get(name)!r} and {theirs.get(name)!r}"
@@ -239,6 +224,7 @@ class Config:
         ]
 
     def to_yaml(self) -> str:
+        r"""The text of ``config.yaml``."""
         return yaml.safe_dump(self.to_dict(), sort_keys=False)
 
     @classmethod
@@ -253,19 +239,30 @@ class Config:
         return cls.from_dict(content, str(path))
 
 
-_SECTIONS = {
+SECTIONS: dict[str, Any] = {
     "data": DataConfig,
     "model": ModelConfig,
     "training": TrainingConfig,
     "machine": MachineConfig,
 }
+# The names of the sections themselves are no settings; those of the model are create_model's.
+_NAMES = [
+    *("seed", "precision"),
+    *(
+        f"{name}.{field.name}"
+        for name, kind in SECTIONS.items()
+        for field in dataclasses.fields(kind)
+        if name != "model"
+    ),
+]
 
 
-def _number(part: Any, name: str, low: float, high: float, zero: bool = False) -> None:
-    value = getattr(part, name)
-    fits = value >= low if zero else value > low
-    if not (math.isfinite(value) and fits and value <= high):
-        section = type(part).__name__.removesuffix("Config").lower()
-        upper = "" if math.isinf(high) else f" and at most {high}"
-        least = f"at least {low}" if zero else f"above {low}"
-        raise ValueError(f"config: {section}.{name} must be {least}{upper}, got {value!r}")
+def setting_name(name: str) -> str:
+    r"""The dotted name of a setting, from its dotted name or its last part alone: ``"lr"`` gives
+    ``"training.lr"``. Settings of the network are always dotted, as ``"model.h1"``."""
+    if name in _NAMES or (name.startswith("model.") and name != "model."):
+        return name
+    found = [known for known in _NAMES if known.partition(".")[2] == name != "name"]
+    if len(found) == 1:
+        return found[0]
+    raise ValueError(unknown_setting(name, [*_NAMES, "model.NAME"]))

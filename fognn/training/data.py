@@ -1,8 +1,9 @@
 r"""From a configuration to the batches of its splits."""
 
+import hashlib
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,9 +25,11 @@ __all__ = [
     "FOLDS",
     "PLAIN_ZINC",
     "Loader",
+    "data_fingerprint",
     "few_shot",
     "fingerprint",
     "folded",
+    "joint_fingerprint",
     "open_split",
     "splits_of",
     "task_of",
@@ -101,8 +104,23 @@ def splits_of(data: DataConfig) -> tuple[str, ...]:
     return ("train", "val", "test")
 
 
+def joint_fingerprint(parts: Iterable[str]) -> str:
+    r"""One checksum of the checksums of splits, or of folds."""
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
+
+
+def data_fingerprint(config: Config) -> str:
+    r"""The checksum of all data that a run reads, as in its result."""
+    if folded(config.data) and config.data.fold is None:
+        folds = (config.with_values({"data.fold": fold}) for fold in range(1, FOLDS + 1))
+        return joint_fingerprint(map(data_fingerprint, folds))
+    return joint_fingerprint(
+        fingerprint(open_split(config, split)) for split in splits_of(config.data)
+    )
+
+
 def fingerprint(loader: Loader) -> str:
-    r"""A checksum of what a loader holds, so that a resumed run sees the same graphs."""
+    r"""A checksum of the graphs, or images, of a loader."""
     if isinstance(loader, PackedLoader):
         # PyG gives the names of attributes in another order in each process.
         columns = loader.pack.columns

@@ -1,6 +1,5 @@
 r"""What a network says of a batch, and how good that is."""
 
-import dataclasses
 import statistics
 from itertools import islice
 from pathlib import Path
@@ -12,7 +11,7 @@ from torch import Tensor
 from torch.nn import Module
 
 from fognn.ops import adjacency
-from fognn.training.config import Config, MachineConfig, TrainingConfig
+from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import Loader, open_split
 from fognn.training.fabric import make_fabric, threads_of
 from fognn.training.loading import load_run
@@ -87,8 +86,8 @@ def evaluate(
 
 def _here(config: Config, device: str, threads: int | None, data: str | Path | None) -> Config:
     r"""The run on this machine, in one process."""
-    machine = MachineConfig(device=device, threads=threads)
-    if data is None:
-        return dataclasses.replace(config, machine=machine)
-    place = dataclasses.replace(config.data, folder=str(data))
-    return dataclasses.replace(config, machine=machine, data=place)
+    here = {"device": device, "threads": threads, "ranks": 1, "compile": False}
+    changes: dict[str, Any] = {f"machine.{name}": value for name, value in here.items()}
+    if data is not None:
+        changes["data.folder"] = str(data)
+    return config.with_values(changes)

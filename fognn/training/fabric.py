@@ -47,7 +47,7 @@ def make_fabric(config: Config, logger: Any = None) -> Fabric:
         devices=world_size // nodes,
         num_nodes=nodes,
         strategy=_ddp() if world_size > 1 else "auto",
-        precision=config.precision,  # type: ignore[arg-type]
+        precision=config.precision,
         loggers=logger,
     )
     fabric.launch()

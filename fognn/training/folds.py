@@ -9,7 +9,7 @@ from typing import Any
 
 from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
-from fognn.training.data import FOLDS, task_of
+from fognn.training.data import FOLDS, joint_fingerprint, task_of
 from fognn.training.problem import HIGHER_IS_BETTER
 from fognn.training.result import Result, Scores, summarise
 from fognn.training.run_folder import RunFolder, check_folder, read_metrics
@@ -108,6 +108,7 @@ def _mean_result(
         threads=first.threads,
         commit=", ".join(dict.fromkeys(r.commit for r in results if r.commit)) or None,
         spread=_each(tests or vals, _spread),
+        fingerprint=joint_fingerprint(result.fingerprint for result in results),
         folds=[
             {"fold": fold, "val": val, "test": result.test, "epochs": result.epochs}
             for fold, (val, result) in enumerate(zip(vals, results, strict=True), 1)

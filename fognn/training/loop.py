@@ -18,7 +18,14 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 from fognn.models import Task, count_parameters
 from fognn.training.checkpoint import read_checkpoint, untrained_model, write_checkpoint
 from fognn.training.config import Config, TrainingConfig
-from fognn.training.data import Loader, fingerprint, open_split, splits_of, task_of
+from fognn.training.data import (
+    Loader,
+    fingerprint,
+    joint_fingerprint,
+    open_split,
+    splits_of,
+    task_of,
+)
 from fognn.training.environment import commit
 from fognn.training.evaluation import answer, evaluate_model
 from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
@@ -249,8 +256,10 @@ def _train(
     progress.close()
 
     test: dict[str, dict[str, float]] | None = None
+    checksums = [data, fingerprint(val)]
     if "test" in splits_of(config.data):
         loader = open_split(config, "test")
+        checksums.append(fingerprint(loader))
         test = {"last": evaluate_model(model, loader, training, classes, fabric)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt
         net.load_state_dict(read_checkpoint(folder / "best.ckpt")["model"])
@@ -267,6 +276,7 @@ def _train(
         parameters=count_parameters(net),
         device=fabric.device.type,
         ranks=fabric.world_size,
+        fingerprint=joint_fingerprint(checksums),
     )
     if run is not None:
         result.save()

@@ -1,4 +1,4 @@
-r"""What a finished run found, as it stands in ``result.json``."""
+r"""The result of a finished run, kept in ``result.json``."""
 
 import json
 import statistics
@@ -18,32 +18,40 @@ Scores = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Result:
-    r"""What a finished run found.
+    r"""The result of a finished run. :attr:`metrics` holds its figures.
 
-    ``train``, ``val`` and ``test`` are scores at the ``"last"`` and at the ``"best"`` epoch: each
-    has the ``"loss"``, and the metric averaged over ``"batches"`` and over ``"items"``. Those of
-    training are taken while the weights change, those of the others at the end of the epoch.
-    The best epoch is that of the best validation metric over items; ``test`` was looked at once,
-    after the training, and is :obj:`None` where there is no test split.
+    The best epoch is that of the best validation metric over items. The test split is evaluated
+    once, after the training. Scores of the training split are taken while the weights change,
+    those of the others at the end of an epoch.
 
     Args:
-        folder: The run folder.
-        command: The command that repeats the run.
-        data: Name of the dataset.
-        model: Name of the network.
-        seed: Its seed.
-        parameters: Number of trainable parameters.
-        metric: Name of the metric.
-        higher_is_better: Whether more of it is better.
-        epochs: How many epochs were trained.
-        best_epoch: The best one, from 1.
-        stopped: Why it ended: ``"rate"`` fell below its end, or all ``"epochs"`` were done.
-        seconds_per_epoch: The median time of an epoch, validation included.
-        seconds: The time of all epochs.
-        train, val, test: See above.
-        device, threads, ranks, versions, commit, machine: What it ran on.
-        folds: The results of the folds, of a run over all of them.
-        spread: The standard deviations over folds, like ``val``.
+        folder (Path): The run folder.
+        command (str): The command that repeats or resumes the run.
+        data (str): Name of the dataset.
+        model (str): Name of the network.
+        seed (int): Its seed.
+        parameters (int): Number of trainable parameters.
+        metric (str): Name of the metric.
+        higher_is_better (bool): Whether a higher metric is better.
+        epochs (int): Number of trained epochs.
+        best_epoch (int): The best one, from 1.
+        stopped (str): Why the training ended: ``"rate"`` (the learning rate fell below its
+            minimum) or ``"epochs"`` (all were trained).
+        seconds_per_epoch (float): Median time of an epoch, validation included.
+        seconds (float): Time of all epochs.
+        train (dict): Scores at the ``"last"`` and the ``"best"`` epoch: the ``"loss"``, and the
+            metric over ``"batches"`` and over ``"items"``.
+        val (dict): The same of the validation split.
+        test (dict, optional): The same of the test split, if there is one.
+        device (str): Device it was trained on.
+        threads (int): Threads of each process.
+        ranks (int): Number of processes.
+        versions (dict): Versions of the libraries.
+        commit (str, optional): Commit, or commits, of fognn, if it ran from a clone.
+        machine (dict): The machine.
+        spread (dict, optional): Standard deviations over folds, like ``val``.
+        folds (list): The results of the folds, of a run over all of them.
+        fingerprint (str): Checksum of the graphs, or images, that it was trained and tested on.
     """
 
     folder: Path
@@ -70,6 +78,27 @@ class Result:
     machine: dict[str, Any]
     spread: Scores | None = None
     folds: list[dict[str, Any]] = field(default_factory=list)
+    fingerprint: str = ""
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        r"""All figures in one flat dict.
+
+        ``"test/mae"`` and ``"test/loss"`` are those of the network that :func:`fognn.load` gives:
+        at the best epoch, over all items. The four ways to count stand beside them:
+        ``"test/mae/last/batches"``, ``"test/mae/last/items"``, ``"test/mae/best/batches"`` and
+        ``"test/mae/best/items"``. The same for ``train`` and ``val``.
+        """
+        found = {}
+        for split in ("train", "val", "test"):
+            scores = getattr(self, split)
+            if scores is not None:
+                found[f"{split}/{self.metric}"] = scores["best"]["items"]
+                found[f"{split}/loss"] = scores["best"]["loss"]
+                for at in ("last", "best"):
+                    for over in ("batches", "items"):
+                        found[f"{split}/{self.metric}/{at}/{over}"] = scores[at][over]
+        return found
 
     def save(self) -> None:
         r"""Writes ``result.json`` into the folder."""
@@ -89,9 +118,9 @@ class Result:
                 **{"folder": Path(folder)} | {k: v for k, v in content.items() if k in known}
             )
         except FileNotFoundError as error:
-            raise ValueError(f"{folder} holds no finished run: result.json is not there") from error
+            raise ValueError(f"{folder} is not a finished run: it has no result.json") from error
         except (ValueError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} is no result of fognn: {error}") from error
+            raise ValueError(f"{path} is not a result of fognn: {error}") from error
 
     def __str__(self) -> str:
         name = self.metric.replace("_", " ")
@@ -115,15 +144,15 @@ def summarise(
     test: Scores | None,
     **rest: Any,
 ) -> Result:
-    r"""The result of a run, from its epochs.
+    r"""Gives the result of a run, from its epochs.
 
     Args:
-        config: The run.
-        folder: Its folder.
-        command: The command that repeats it.
-        history: One row an epoch, as in ``metrics.csv``.
-        best_epoch: The best one, from 1.
-        test: Scores on the test split.
+        config (Config): The run.
+        folder (Path): Its folder.
+        command (str): The command that repeats it.
+        history (list): One row an epoch, as in ``metrics.csv``.
+        best_epoch (int): The best one, from 1.
+        test (dict, optional): Scores on the test split.
         **rest: The other fields of :class:`Result`.
     """
     metric = config.training.metric

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
+from fognn.paper.ledger import ledger_of
 from fognn.paper.search import Choices, choices_file
 from fognn.paper.tables import Planned, plan
 from fognn.sweep.pool import Job, Outcome
-from fognn.sweep.reproduce import ledger_of
 from fognn.sweep.search_runs import search, trials
 from fognn.sweep.summary import Summary
 

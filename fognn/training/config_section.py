@@ -1,0 +1,150 @@
+r"""Sections of a configuration: pydantic dataclasses whose errors name the setting, what it must be
+and what it was."""
+
+import difflib
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
+
+import yaml
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
+
+__all__ = [
+    "AtLeastZero",
+    "Count",
+    "Index",
+    "Number",
+    "Positive",
+    "as_mapping",
+    "assignments",
+    "field_help",
+    "flat",
+    "section",
+    "unknown_setting",
+]
+
+Section = TypeVar("Section", bound=type)
+
+
+def _number(value: Any) -> Any:
+    # YAML 1.1 reads 1e-3, without a point, as a string.
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+AtLeastZero = Annotated[Number, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Index = Annotated[int, Field(ge=0)]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(Field,))
+def section(cls: Section) -> Section:
+    r"""Makes a class a frozen, validated dataclass. A field is documented by the string below it,
+    which is also the help of its command line option."""
+    settings = ConfigDict(
+        extra="forbid", strict=True, use_attribute_docstrings=True, arbitrary_types_allowed=True
+    )
+    made: Any = dataclass(frozen=True, config=settings)(cls)
+    validated = made.__init__
+
+    @functools.wraps(validated)
+    def init(self: Any, *args: Any, **values: Any) -> None:
+        try:
+            validated(self, *args, **values)
+        except ValidationError as error:
+            raise ValueError(_in_words(made, error)) from None
+
+    made.__init__ = init
+    return made
+
+
+def field_help(kind: Any, name: str) -> str:
+    r"""The description of a field of a section."""
+    return kind.__pydantic_fields__[name].description or ""
+
+
+def _in_words(kind: Any, error: ValidationError) -> str:
+    first = error.errors()[0]
+    if first["type"] == "value_error":  # of __post_init__, which has its own words
+        return str(first["ctx"]["error"])
+    name, fields = str(first["loc"][0]), kind.__pydantic_fields__
+    prefix = "" if kind.__name__ == "Config" else f"{_section_name(kind)}."
+    if first["type"] == "unexpected_keyword_argument":
+        return unknown_setting(f"{prefix}{name}", [f"{prefix}{known}" for known in fields])
+    if first["type"] == "missing" or (first["input"] is None and fields[name].is_required()):
+        return f"config: {prefix}{name} must be given"
+    return f"config: {prefix}{name} must be {_requirement(fields[name])}, got {first['input']!r}"
+
+
+def _section_name(kind: Any) -> str:
+    return str(kind.__name__).removesuffix("Config").lower()
+
+
+def _requirement(field: FieldInfo) -> str:
+    r"""``"an int of at least 1"``, ``"one of 'a', 'b'"``."""
+    kinds = [kind for kind in get_args(field.annotation) if kind is not type(None)]
+    union = get_origin(field.annotation) not in (Literal, dict) and kinds
+    annotation: Any = kinds[0] if union else field.annotation
+    metadata = list(field.metadata)
+    if get_origin(annotation) is Annotated:
+        annotation, *inner = get_args(annotation)
+        metadata += [m for part in inner for m in (getattr(part, "metadata", None) or [part])]
+    if get_origin(annotation) is Literal:
+        return "one of " + ", ".join(map(repr, get_args(annotation)))
+    names = {int: "an int", float: "a number", bool: "a bool", str: "a str", dict: "a mapping"}
+    words = {"gt": "above", "ge": "of at least", "le": "and at most", "lt": "and below"}
+    limits = [
+        f"{word} {getattr(part, key)}"
+        for key, word in words.items()
+        for part in metadata
+        if getattr(part, key, None) is not None
+    ]
+    kind = names.get(annotation, names.get(get_origin(annotation), ""))
+    return " ".join([kind or f"a {getattr(annotation, '__name__', annotation)}", *limits])
+
+
+def unknown_setting(name: str, known: list[str]) -> str:
+    r"""The message for a setting that does not exist, with the nearest one that does."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    return f"config: {name!r} is no setting; {hint}"
+
+
+def as_mapping(content: Any, where: str) -> Mapping[str, Any]:
+    r"""Raises unless the content is a mapping with names as keys."""
+    if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
+        raise ValueError(f"{where} must be a mapping of names to values, got {content!r}")
+    return content
+
+
+def assignments(texts: Iterable[str]) -> dict[str, Any]:
+    r"""Parses ``["model.h1=8"]`` to ``{"model.h1": 8}``; values are YAML."""
+    values = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name.strip() or not equals:
+            raise ValueError(f"set must be NAME=VALUE, as model.h1=8, got {text!r}")
+        try:
+            values[name.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ValueError(f"set: the value of {name} must be YAML, got {value!r}") from error
+    return values
+
+
+def flat(content: Mapping[str, Any]) -> dict[str, Any]:
+    r"""Nested mappings as one mapping with dotted names."""
+    entries: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            entries |= {f"{key}.{name}": inner for name, inner in flat(value).items()}
+        else:
+            entries[key] = value
+    return entries
