@@ -124,7 +124,7 @@ def enter(folder: Path, results: Path) -> list[str]:
     Returns:
         The keys of the lines.
     """
-    config = Config.read(Path(folder) / "config.yaml")
+    config = _config(folder)
     entries = [ledger_entry(run, folder) for run in runs_of(config)] or [run_entry(folder)]
     for entry in entries:
         ledger_of(entry.table, results).add(entry)
@@ -138,7 +138,7 @@ def ledger_entry(planned: Planned, folder: Path) -> LedgerEntry:
         planned (Planned): The run.
         folder (Path): Its folder. Raises if it holds another run, or one that has not finished.
     """
-    config = Config.read(Path(folder) / "config.yaml")
+    config = _config(folder)
     differences = config.differences(planned.config)
     if differences:
         raise ValueError(
@@ -152,7 +152,7 @@ def ledger_entry(planned: Planned, folder: Path) -> LedgerEntry:
 
 def run_entry(folder: Path) -> LedgerEntry:
     r"""The line of any finished run, as of the table ``"runs"``, which has no rows."""
-    config = Config.read(Path(folder) / "config.yaml")
+    config = _config(folder)
     return _entry(folder, config, other_key(config), "runs", "", "", config.model.name)
 
 
@@ -160,6 +160,11 @@ def relabelled(entry: LedgerEntry, planned: Planned) -> LedgerEntry:
     r"""The line of the same run for another table that has it."""
     names = {name: getattr(planned, name) for name in ("key", "table", "row", "variant", "label")}
     return replace(entry, **names)
+
+
+def _config(folder: Path) -> Config:
+    Result.read(folder)  # raises unless the run has finished
+    return Config.read(Path(folder) / "config.yaml")
 
 
 def _entry(

@@ -12,6 +12,7 @@ from fognn.paper.build import model_settings
 from fognn.paper.protocols import config_of
 from fognn.paper.rows import Row, get_row, rows
 from fognn.training import Config
+from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC
 from fognn.training.own_data import is_file
 from fognn.utils import checks
@@ -176,12 +177,13 @@ def plan(
     check_table("plan", table)
     changes: dict[str, Any] = {"data.fraction": fraction, "training.epochs": epochs}
     changes = {name: value for name, value in changes.items() if value is not None}
-    for name in values or {}:
+    values = {setting_name(name): value for name, value in (values or {}).items()}
+    for name in values:
         if name == "seed":
             raise ValueError("plan: values must not name the seed, which seeds decides")
         if name in changes:
             raise ValueError(f"plan: values must not name {name!r}, which is given already")
-    changes |= values or {}
+    changes |= values
     chosen = _filtered(_candidates(table, ours), models)
     return [
         Planned(

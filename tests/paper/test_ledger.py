@@ -40,7 +40,11 @@ def test_the_line_of_a_run(finished: tuple[Planned, Path], tmp_path: Path) -> No
     assert (own.variant, own.label, own.model, own.data) == ("", "GCN", "gcn", "CLUSTER")
     assert own.seed == 1
     assert Config.from_dict(own.config) == planned.config
-    assert own.result == json.loads((folder / "result.json").read_text())
+    command = "fognn train cluster gcn --seed 1 --set data.fraction=0.0008 --set "
+    command += "training.batch_size=4 --set training.epochs=2 --set machine.threads=1"
+    assert own.result == json.loads((folder / "result.json").read_text()) | {"command": command}
+    assert len(own.result["fingerprint"]) == 16
+    assert str(folder.parent) not in json.dumps(own.to_dict())
     assert own.result["test"] == Result.read(folder).test
     rows = metrics(folder)
     assert own.curve["epoch"] == [1, 2]
@@ -83,7 +87,7 @@ def test_a_folder_of_another_run(finished: tuple[Planned, Path], tmp_path: Path)
     other = plan("cluster", ["gcn"], [2], **TINY)[0]
     with pytest.raises(ValueError, match=r"must hold cluster/gcn-seed2.*another run \(seed: 1 and"):
         ledger_entry(other, folder)
-    with pytest.raises(ValueError, match="holds no finished run"):
+    with pytest.raises(ValueError, match="is not a finished run"):
         ledger_entry(planned, tmp_path)
     half = tmp_path / "half"
     shutil.copytree(folder, half)

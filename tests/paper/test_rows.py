@@ -64,5 +64,7 @@ def test_equal_to_the_sheet_that_they_came_from(real_data: Path) -> None:
                 assert tuple(int(n) for n in text.split(",")) == value
             elif isinstance(value, int | float) and not (key == "dropout" and text == ""):
                 assert float(text) == value, (key, row)
+            elif key == "note" and row.norm is not None:
+                assert value.startswith("norm: "), "the sheet has no norms"
             elif key != "dropout":
                 assert text == (value or ""), (key, row)

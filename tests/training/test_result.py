@@ -1,3 +1,4 @@
+import itertools
 import json
 import re
 from pathlib import Path
@@ -87,14 +88,14 @@ def test_a_later_version_may_say_more(tmp_path: Path) -> None:
 
 
 def test_no_result(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=rf"{re.escape(str(tmp_path))} holds no finished run"):
+    with pytest.raises(ValueError, match=rf"{re.escape(str(tmp_path))} is not a finished run"):
         Result.read(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"data": "ZINC"}', '"\ud800"'])
 def test_a_damaged_result(tmp_path: Path, text: str) -> None:
     (tmp_path / "result.json").write_text(text, encoding="utf-8", errors="surrogatepass")
-    with pytest.raises(ValueError, match=r"result\.json is no result of fognn: ."):
+    with pytest.raises(ValueError, match=r"result\.json is not a result of fognn: ."):
         Result.read(tmp_path)
 
 
@@ -104,3 +105,14 @@ def test_text(tmp_path: Path) -> None:
         "best epoch 71.5000 % (3 epochs, best 2, 1,234,567 parameters)"
     )
     assert "val balanced accuracy at the last epoch 203.5000 %" in str(result(tmp_path, test=None))
+
+
+def test_metrics_are_one_flat_dict(tmp_path: Path) -> None:
+    found = result(tmp_path).metrics
+    assert found[f"test/{METRIC}"] == 71.5, "of the network that fognn.load gives"
+    assert found["test/loss"] == 0.4
+    for at, over in itertools.product(("last", "best"), ("batches", "items")):
+        assert found[f"test/{METRIC}/{at}/{over}"] == TEST[at][over]
+    assert (found[f"val/{METRIC}"], found[f"train/{METRIC}/last/items"]) == (202.5, 103.5)
+    assert len(found) == 3 * 6
+    assert not [name for name in result(tmp_path, test=None).metrics if name.startswith("test")]
