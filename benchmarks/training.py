@@ -25,7 +25,7 @@ from fognn.training import Config, fit, loop
 from fognn.training.checkpoint import build
 from fognn.training.data import open_split, task_of
 from fognn.training.evaluation import answer
-from fognn.training.problem import loss_of
+from fognn.training.objective import loss_of
 
 FRACTIONS = {"PATTERN": 0.2, "ZINC": 1.0}
 MODELS = ("FOG", "GCN", "GCN+FOG")

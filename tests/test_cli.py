@@ -362,9 +362,9 @@ def test_killed_then_interrupted_it_goes_on(run, tmp_path: Path) -> None:
     again = re.escape(shlex.join(["fognn", *arguments]))
     last = done.stderr.splitlines()[-1]
     assert re.fullmatch(
-        rf"fognn: stopped in epoch \d+ after batch \d of 2, saved in run; to go on: {again}", last
+        rf"fognn: stopped in epoch \d+ after batch \d of 2, saved in run; to resume: {again}", last
     )
-    assert f"goes on after epoch {first}\n" in done.stderr
+    assert f"resumes after epoch {first}\n" in done.stderr
     assert f"epoch {first + 1}/150: loss " in done.stderr, "a line an epoch, no terminal"
     assert len(scores(folder)) < 150
 

@@ -92,7 +92,7 @@ def tsp(
 ) -> None:
     """Generate TSP instances with good tours.
 
-    Runs on all cores. Called again after an interruption, it goes on where it stopped.
+    Runs on all cores. Called again after an interruption, it resumes where it stopped.
 
     \b
     Example:

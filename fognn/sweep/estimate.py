@@ -10,10 +10,9 @@ from typing import Literal
 
 from fognn.paper.ledger import LedgerEntry, ledger_of
 from fognn.paper.tables import Planned
-from fognn.sweep.pace import Pace, folds_of, paces
+from fognn.sweep.pace import Pace, fastest_split, folds_of, paces
 from fognn.sweep.processes import share_of
 from fognn.sweep.reproduce import unfinished
-from fognn.sweep.split import fastest_split
 from fognn.training import Config, TrainingConfig
 from fognn.training.progress import duration
 from fognn.training.run_folder import read_metrics

@@ -1,4 +1,4 @@
-r"""How fast a run is, from a few of its steps."""
+r"""The speed of runs, from a few of their steps, and the fastest way to share the cores."""
 
 import json
 import subprocess
@@ -12,15 +12,24 @@ from typing import Any
 import torch
 from torch.optim import Adam
 
-from fognn.sweep.processes import Process, end, last_line, send, spawn, with_threads
-from fognn.training import Config
+from fognn.sweep.processes import (
+    Process,
+    cores,
+    end,
+    last_line,
+    send,
+    share_of,
+    spawn,
+    with_threads,
+)
+from fognn.training import Config, TrainingError
 from fognn.training.data import FOLDS, Loader, folded
 from fognn.training.evaluation import answer
 from fognn.training.fabric import make_fabric, threads_of
 from fognn.training.loop import Parts
-from fognn.training.problem import Meter, loss_of
+from fognn.training.objective import Meter, loss_of
 
-__all__ = ["Pace", "folds_of", "measure", "paces"]
+__all__ = ["Pace", "Split", "fastest_split", "folds_of", "measure", "paces"]
 
 SECONDS = 2.0
 
@@ -83,6 +92,54 @@ def paces(configs: list[Config], threads: int, seconds: float = SECONDS) -> list
         finally:
             for process in processes:
                 end(process)
+
+
+@dataclass(frozen=True)
+class Split:
+    r"""A way to share the cores.
+
+    Args:
+        workers: How many runs at a time.
+        threads: Threads of each.
+        rate: Training steps a second, of all of them together.
+    """
+
+    workers: int
+    threads: int
+    rate: float
+
+    def __str__(self) -> str:
+        return f"{self.workers} x {self.threads} threads: {self.rate:.1f} steps/s"
+
+
+def fastest_split(
+    config: Config, runs: int, measured: Callable[[list[Config], int], list[Pace | str]] = paces
+) -> list[Split]:
+    r"""The ways to share this machine's cores, the fastest first.
+
+    One run with all threads, two with half of them each, four, and so on to one thread each, are
+    measured for some steps. On small graphs threads wait for each other more than they help, so
+    that many runs with a thread each usually do more.
+
+    Args:
+        config: The run to measure with.
+        runs: How many runs there are: more at a time is not tried.
+        measured: Measures runs side by side.
+    """
+    most = min(cores(), runs)
+    tried, reason = [], ""
+    for workers in sorted({most} | {2**n for n in range(most.bit_length()) if 2**n <= most}):
+        threads = share_of(workers)
+        found = measured([config] * workers, threads)
+        reasons = [pace for pace in found if isinstance(pace, str)]
+        if reasons:  # as many do not fit into the memory, or the run cannot run at all
+            reason = reasons[0]
+            break
+        rate = sum(1 / pace.train_step for pace in found if isinstance(pace, Pace))
+        tried.append(Split(workers, threads, rate))
+    if not tried:
+        raise TrainingError(f"workers: the first run could not be measured: {reason}")
+    return sorted(tried, key=lambda split: -split.rate)
 
 
 def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:

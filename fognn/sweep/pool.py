@@ -1,12 +1,13 @@
-r"""What a sweep needs of a place where runs run."""
+r"""Jobs, the interface of the pools that train them, and the summary of a sweep."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from fognn.training import Config
+from fognn.training.progress import duration
 
-__all__ = ["Job", "Outcome", "Pool"]
+__all__ = ["Job", "Outcome", "Pool", "Summary"]
 
 
 @dataclass(frozen=True)
@@ -60,3 +61,35 @@ class Pool(Protocol):
 
     def close(self) -> None:
         r"""Ends whatever is left, at once."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    r"""What a sweep did. As text, it is what a user reads at the end.
+
+    Args:
+        trained: The runs that were finished now.
+        skipped: Those that were finished before.
+        failed: Those that failed twice.
+        seconds: How long it took.
+    """
+
+    trained: tuple[str, ...]
+    skipped: tuple[str, ...]
+    failed: tuple[Outcome, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        total = len(self.trained) + len(self.skipped) + len(self.failed)
+        done = total - len(self.failed)
+        lines = [
+            f"{done} of {total} runs are finished: {len(self.skipped)} were before, "
+            f"{len(self.trained)} now, in {duration(self.seconds)}"
+        ]
+        for outcome in self.failed:
+            lines.append(f"failed twice: {outcome.job.key}: {outcome.reason}")
+            if outcome.log is not None:
+                lines.append(f"  what it printed: {outcome.log}")
+        if self.failed:
+            lines.append("the same command tries those again, from their last checkpoints")
+        return "\n".join(lines)

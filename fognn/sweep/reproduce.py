@@ -8,10 +8,9 @@ from typing import Literal
 from fognn.paper.ledger import LedgerEntry, ledger_entry, ledger_of, relabelled
 from fognn.paper.tables import TABLES, Planned
 from fognn.sweep.local import LocalPool
-from fognn.sweep.pool import Job, Outcome, Pool
-from fognn.sweep.split import fastest_split
-from fognn.sweep.summary import Summary
-from fognn.sweep.view import View
+from fognn.sweep.pace import fastest_split
+from fognn.sweep.pool import Job, Outcome, Pool, Summary
+from fognn.sweep.progress import SweepProgress
 from fognn.training import Config, Result, Stopped
 from fognn.training.run_folder import check_folder
 from fognn.training.signals import StopSignals
@@ -60,7 +59,7 @@ def reproduce(
     trained: list[str] = []
     failed: list[Outcome] = []
     if todo:
-        view = View(len(planned), len(skipped), quiet)
+        view = SweepProgress(len(planned), len(skipped), quiet)
         try:
             pool = _pool([run.config for run in todo], workers, ray, shared, view)
             try:
@@ -150,7 +149,11 @@ def _set_aside(folder: Path) -> None:
 
 
 def _pool(
-    configs: list[Config], workers: int | str, ray: str | None, shared: bool | None, view: View
+    configs: list[Config],
+    workers: int | str,
+    ray: str | None,
+    shared: bool | None,
+    view: SweepProgress,
 ) -> Pool:
     if workers != "auto" and (isinstance(workers, bool) or not isinstance(workers, int)):
         raise ValueError(f"reproduce: workers must be a positive int or 'auto', got {workers!r}")
@@ -171,7 +174,7 @@ def _train_all(
     todo: list[Planned],
     runs: Path,
     results: Path,
-    view: View,
+    view: SweepProgress,
     trained: list[str],
     failed: list[Outcome],
 ) -> None:
@@ -187,13 +190,13 @@ def _train_all(
                 entry = ledger_entry(planned[job.key], job.folder)
                 ledger_of(planned[job.key].table, results).add(entry)
                 trained.append(job.key)
-                view.finished(job, str(Result.read(job.folder)))
+                view.finish(job, str(Result.read(job.folder)))
         return [outcome for outcome in outcomes if outcome.reason]
 
     with StopSignals() as signals:
         while queue or pool.running():
             while queue and pool.free:
-                view.begins(queue[0])
+                view.begin(queue[0])
                 pool.start(queue.popleft())
             for outcome in take(pool.wait(0.5)):
                 key = outcome.job.key

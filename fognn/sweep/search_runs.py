@@ -6,7 +6,7 @@ from pathlib import Path
 from fognn.paper.ledger import ledger_of
 from fognn.paper.search import Choice, Choices, choices_file, choose, grid, with_choice
 from fognn.paper.tables import Planned
-from fognn.sweep.summary import Summary
+from fognn.sweep.pool import Summary
 
 __all__ = ["search", "trials"]
 

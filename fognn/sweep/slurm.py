@@ -26,7 +26,7 @@ _ARRAY = r"""#!/bin/bash
 #SBATCH --requeue
 #SBATCH --signal=B:USR1@{notice}
 {options}
-# Trains line SLURM_ARRAY_TASK_ID of runs.tsv. Run again, it goes on from the last checkpoint, so a
+# Trains line SLURM_ARRAY_TASK_ID of runs.tsv. Run again, it resumes from the last checkpoint, so a
 # task that is preempted, or whose machine fails, may be started again at any time.
 cd {here} || exit 1
 line=$((SLURM_ARRAY_TASK_ID + 1))
@@ -73,7 +73,7 @@ set -e
 array=$(sbatch --parsable {array})
 array=${{array%%;*}}
 sbatch --dependency="afterany:$array" {ledger}
-echo "squeue --job $array shows the runs; this script may be given again to go on with them"
+echo "squeue --job $array shows the runs; run this script again to resume them"
 """
 
 

@@ -6,6 +6,7 @@ from fognn.utils.errors import Stopped, TrainingError
 from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from fognn.training.checkpoint import load
     from fognn.training.config import (
         Config,
         DataConfig,
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     )
     from fognn.training.evaluation import evaluate
     from fognn.training.hub_export import export
-    from fognn.training.loading import load
     from fognn.training.prediction import predict
     from fognn.training.result import Result
     from fognn.training.run import fit
@@ -42,7 +42,7 @@ __getattr__ = lazy_names(
         "config": ("Config", "DataConfig", "MachineConfig", "ModelConfig", "TrainingConfig"),
         "evaluation": ("evaluate",),
         "hub_export": ("export",),
-        "loading": ("load",),
+        "checkpoint": ("load",),
         "prediction": ("predict",),
         "result": ("Result",),
         "run": ("fit",),

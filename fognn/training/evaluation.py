@@ -11,11 +11,11 @@ from torch import Tensor
 from torch.nn import Module
 
 from fognn.ops import adjacency
+from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import Loader, open_split
 from fognn.training.fabric import make_fabric, threads_of
-from fognn.training.loading import load_run
-from fognn.training.problem import Meter, loss_of
+from fognn.training.objective import Meter, loss_of
 
 __all__ = ["answer", "evaluate", "evaluate_model"]
 

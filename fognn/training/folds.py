@@ -10,7 +10,7 @@ from typing import Any
 from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import FOLDS, joint_fingerprint, task_of
-from fognn.training.problem import HIGHER_IS_BETTER
+from fognn.training.objective import HIGHER_IS_BETTER
 from fognn.training.result import Result, Scores, summarise
 from fognn.training.run_folder import RunFolder, check_folder, read_metrics
 

@@ -2,8 +2,7 @@ r"""A trained network as a folder of the Hugging Face hub."""
 
 from pathlib import Path
 
-from fognn.training.checkpoint import model_arguments
-from fognn.training.loading import load_run
+from fognn.training.checkpoint import load_run, model_arguments
 
 __all__ = ["export"]
 

@@ -30,13 +30,12 @@ from fognn.training.environment import commit
 from fognn.training.evaluation import answer, evaluate_model
 from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
 from fognn.training.loggers import make_logger
-from fognn.training.problem import Meter, loss_of
-from fognn.training.progress import Progress
+from fognn.training.objective import Meter, loss_of
+from fognn.training.progress import RunProgress
 from fognn.training.result import Result, summarise
 from fognn.training.run_folder import RunFolder, check_folder
-from fognn.training.seeds import step_seed
 from fognn.training.signals import StopSignals
-from fognn.training.state import State
+from fognn.training.state import State, step_seed
 from fognn.training.sync_norm import synchronise
 from fognn.utils.errors import Stopped, TrainingError
 
@@ -106,7 +105,7 @@ def fit_one(
             raise
         lost = (
             f"rank {rank()} lost the others, one of them has ended; the checkpoint of the last "
-            f"finished epoch is in {folder}; to go on: {command}"
+            f"finished epoch is in {folder}; to resume: {command}"
         )
         if run is not None:
             run.log(lost)
@@ -149,7 +148,9 @@ def _train(
             schedule.load_state_dict(saved["schedule"])
         state = State.from_dict(saved["state"])
         if fabric.world_size > 1 and state.batch:  # one process saved it amid an epoch
-            raise TrainingError(f"{folder} stopped amid an epoch in one process: go on with one")
+            raise TrainingError(
+                f"{folder} was interrupted within an epoch in one process: resume it with one"
+            )
 
     here = commit()
     if here is not None and here not in state.commits:
@@ -172,9 +173,9 @@ def _train(
             if state.history:
                 run.write_metrics(state.history)
 
-    progress = Progress(config, len(train), len(state.history), quiet)
+    progress = RunProgress(config, len(train), len(state.history), quiet)
     if run is not None:
-        begun = f"goes on after epoch {len(state.history)}" if run.last.exists() else "begins"
+        begun = f"resumes after epoch {len(state.history)}" if run.last.exists() else "begins"
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
         if state.history:  # killed between a checkpoint and its metrics, it would miss a line
@@ -211,7 +212,7 @@ def _train(
                         save()
                     else:  # the others are at other batches
                         place = f"in epoch {epoch + 1}, the epochs before it are"
-                    raise Stopped(f"stopped {place} in {folder}; to go on: {command}")
+                    raise Stopped(f"stopped {place} in {folder}; to resume: {command}")
             train_seconds = before + time.perf_counter() - start
             train_scores = meter.compute()
 
@@ -222,7 +223,7 @@ def _train(
                 if epoch + 1 == training.epochs or not _may_pass(net, state):
                     raise _diverged(what, val_scores["loss"], rate)
                 if run is not None:
-                    run.log(f"the {what}, is {val_scores['loss']}; the training goes on")
+                    run.log(f"the {what}, is {val_scores['loss']}; the training continues")
             row = {"epoch": epoch + 1, "lr": rate}
             for split, scores in (("train", train_scores), ("val", val_scores)):
                 row[f"{split}_loss"] = scores["loss"]

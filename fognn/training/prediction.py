@@ -13,10 +13,10 @@ from torch_geometric.data import Batch, Data
 from fognn.datasets.graph_files import read_graphs
 from fognn.datasets.molecules import read_smiles_csv
 from fognn.models import Task
+from fognn.training.checkpoint import load_run
 from fognn.training.data import PLAIN_ZINC
 from fognn.training.environment import device_of
 from fognn.training.evaluation import answer
-from fognn.training.loading import load_run
 from fognn.utils import checks
 from fognn.utils.files import write_whole
 

@@ -1,97 +1,96 @@
-r"""What a user sees of a run: bars in a terminal, lines elsewhere, nothing if so asked."""
+r"""Progress of a run: rich's bars in a terminal, a line an epoch elsewhere."""
 
 import sys
 import time
 from typing import Any
 
-from tqdm import tqdm
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fognn.training.config import Config
 
-__all__ = ["Progress", "duration"]
+__all__ = ["RunProgress", "bars", "duration"]
 
 
-class Progress:
+def bars() -> Progress:
+    r"""Bars on standard error, which disappear at the end."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+class RunProgress:
     r"""Shows a run on standard error.
 
     Args:
-        config: The run.
-        batches: Number of batches in an epoch.
-        done: Number of epochs that were finished before.
-        quiet: Show nothing.
+        config (Config): The run.
+        batches (int): Number of batches in an epoch.
+        done (int): Number of epochs that were trained before.
+        quiet (bool, optional): If set to :obj:`True`, shows nothing. (default: :obj:`False`)
     """
 
     def __init__(self, config: Config, batches: int, done: int, quiet: bool = False) -> None:
-        self.config, self.batches, self.done = config, batches, done
-        self.quiet = quiet
-        self.bars = not quiet and sys.stderr.isatty()
+        self.config, self.batches, self.done, self.quiet = config, batches, done, quiet
         self.begin = time.monotonic()
-        self.epochs: Any = None
-        self.steps: Any = None
-        if self.bars:
-            # A plateau usually ends a training long before its last epoch.
-            most = " (at most)" if config.training.schedule == "plateau" else ""
-            self.epochs = tqdm(
-                total=config.training.epochs,
-                initial=done,
-                desc=f"{config.model.name}{most}",
-                unit="epoch",
-                dynamic_ncols=True,
+        self.bars = bars() if not quiet and sys.stderr.isatty() else None
+        # A plateau usually ends a training long before its last epoch.
+        self.most = "at most " if config.training.schedule == "plateau" else ""
+        if self.bars is not None:
+            self.bars.start()
+            name = f"{config.model.name}, {self.most}"
+            self.epochs = self.bars.add_task(
+                name.rstrip(", "), total=config.training.epochs, completed=done, note=""
             )
+            self.steps = self.bars.add_task("epoch", total=batches, note="")
 
     def epoch(self, number: int, first: int) -> None:
-        r"""An epoch begins, with its batch number ``first``."""
-        if self.bars:
-            self.steps = tqdm(
-                total=self.batches,
-                initial=first,
-                desc=f"epoch {number}",
-                leave=False,
-                dynamic_ncols=True,
-            )
+        r"""An epoch begins with its batch number ``first``."""
+        if self.bars is not None:
+            self.bars.reset(self.steps, completed=first, description=f"epoch {number}", note="")
 
     def step(self, loss: float) -> None:
         r"""A batch is done."""
-        if self.bars:
-            # Text that nobody sees costs time: tqdm draws ten times a second.
-            self.steps.set_postfix_str(f"loss {loss:.4f}", refresh=False)
-            self.steps.update()
+        if self.bars is not None:
+            self.bars.update(self.steps, advance=1, note=f"loss {loss:.4f}")
 
     def end(self, row: dict[str, Any]) -> None:
         r"""An epoch is done."""
         metric = self.config.training.metric
         score = f"val {metric.replace('_', ' ')} {row[f'val_{metric}_items']:.4f}"
-        text = f"loss {row['train_loss']:.4f}, {score}, rate {row['lr']:.1e}"
-        if self.bars:
-            self.steps.close()
-            self.epochs.set_postfix_str(text)
-            self.epochs.update()
+        text = f"loss {row['train_loss']:.4f}, {score}, lr {row['lr']:.1e}"
+        if self.bars is not None:
+            self.bars.update(self.epochs, advance=1, note=text)
         elif not self.quiet:
             epochs = self.config.training.epochs
             here = row["epoch"] - self.done
             left = (time.monotonic() - self.begin) / here * (epochs - row["epoch"])
-            most = "at most " if self.config.training.schedule == "plateau" else ""
             seconds = row["train_seconds"] + row["val_seconds"]
             self.note(
                 f"epoch {row['epoch']}/{epochs}: {text}, {seconds:.1f} s, "
-                f"{most}{duration(left)} left"
+                f"{self.most}{duration(left)} left"
             )
 
     def note(self, text: str) -> None:
-        r"""Says something that is no number."""
-        if self.bars:
-            tqdm.write(text, file=sys.stderr)
+        r"""Prints a line."""
+        if self.bars is not None:
+            self.bars.console.print(text, markup=False, highlight=False)
         elif not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        for bar in (self.steps, self.epochs):
-            if bar is not None:
-                bar.close()
+        r"""Removes the bars."""
+        if self.bars is not None:
+            self.bars.stop()
 
 
 def duration(seconds: float) -> str:
-    r"""A time as people say it: ``1 h 02 min``, ``3 min 20 s``, ``12 s``."""
+    r"""A time as ``1 h 02 min``, ``3 min 20 s`` or ``12 s``."""
     whole = round(seconds)
     if whole >= 3600:
         return f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -8,7 +8,7 @@ from typing import Any
 
 from fognn.training.config import Config
 from fognn.training.environment import environment
-from fognn.training.problem import HIGHER_IS_BETTER
+from fognn.training.objective import HIGHER_IS_BETTER
 from fognn.utils.files import write_whole
 
 __all__ = ["Result", "Scores", "summarise"]

@@ -86,14 +86,14 @@ def _fit_ranks(
         elastic_launch(settings, _rank)(config.to_dict(), str(folder), command, quiet, logger)
     except SignalException as error:
         raise Stopped(
-            f"stopped, the finished epochs are saved in {folder}; to go on: {command}"
+            f"stopped, the finished epochs are saved in {folder}; to resume: {command}"
         ) from error
     except ChildFailedError as error:
         number, failure = error.get_first_failure()
         raise TrainingError(
             f"rank {number} of {config.machine.ranks} ended ({_reason(failure.exitcode)}), so the "
             f"others were stopped; the checkpoint of the last finished epoch is in {folder}; to "
-            f"go on: {command}"
+            f"resume: {command}"
         ) from error
     finally:
         # The launcher leaves its own handlers behind.

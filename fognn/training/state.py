@@ -1,14 +1,15 @@
-r"""Where a run stands."""
+r"""The state of a run that a checkpoint keeps beside the weights."""
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from fognn.training.problem import HIGHER_IS_BETTER
+from fognn.training.objective import HIGHER_IS_BETTER
 
-__all__ = ["State"]
+__all__ = ["State", "step_seed"]
 
 
 @dataclass
@@ -53,3 +54,13 @@ class State:
         if not before:
             return True
         return last > max(before) if HIGHER_IS_BETTER[metric] else last < min(before)
+
+
+def step_seed(seed: int, epoch: int, batch: int, rank: int = 0) -> int:
+    r"""The seed of the random numbers (of dropout) that one rank draws in one step.
+
+    It is a fixed function of where the run stands, so that a resumed run draws the same numbers
+    and a checkpoint need not hold the state of any generator.
+    """
+    text = f"{seed} {epoch} {batch} {rank}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1

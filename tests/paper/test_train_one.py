@@ -10,7 +10,7 @@ from tiny_runs import metrics, molecules, tiny
 import fognn
 from fognn.datasets.graph_files import write_graphs
 from fognn.paper import protocol, rows
-from fognn.paper import train as train_of_the_room
+from fognn.paper import train as train_of_the_paper
 from fognn.paper.ledger import Ledger
 from fognn.paper.protocols import config_of
 from fognn.paper.tables import plan, run_folder
@@ -36,7 +36,7 @@ def place(
 
 
 def test_the_packages_own_name() -> None:
-    assert fognn.train is train_of_the_room
+    assert fognn.train is train_of_the_paper
 
 
 def test_one_call(tmp_path: Path) -> None:

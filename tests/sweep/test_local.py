@@ -93,7 +93,7 @@ def test_killed_and_stopped_it_goes_on(tmp_path: Path, tiny_job: Callable[..., J
         assert all_of(pool) == [Outcome(job)]
     finally:
         pool.close()
-    assert (job.folder / "log.txt").read_text().count("goes on after epoch") == 2
+    assert (job.folder / "log.txt").read_text().count("resumes after epoch") == 2
     assert metrics(job.folder) == metrics(alone.folder), "as if nothing had happened"
 
 

@@ -81,7 +81,7 @@ def test_a_half_done_run_is_sent_along(
             fit(job.config, job.folder, quiet=True)
     answer = run_task(request(job, shared=False, files=files_of(job.folder)))
     put_files(answer["files"], job.folder)
-    assert "goes on after epoch 0" in (job.folder / "log.txt").read_text()
+    assert "resumes after epoch 0" in (job.folder / "log.txt").read_text()
     assert metrics(job.folder) == metrics(tmp_path / "alone")
 
 
@@ -234,9 +234,9 @@ def test_a_machine_is_lost(tmp_path: Path, cluster: Any, tiny_plan: Plan, shared
     logs = [(run.folder(runs) / "log.txt").read_text() for run in planned]
     assert all(log.count("gcn on CLUSTER, seed") == 1 for log in logs)
     if shared:
-        again = [log for log in logs if "goes on after epoch" in log]
+        again = [log for log in logs if "resumes after epoch" in log]
         assert again, "the lost run went on from its last checkpoint"
-        assert "goes on after epoch 0" not in again[0]
+        assert "resumes after epoch 0" not in again[0]
     # A run that moved to another machine is the run that it would have been.
     for run in planned:
         alone = fit(run.config, tmp_path / "alone" / run.name, quiet=True)

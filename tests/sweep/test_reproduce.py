@@ -11,9 +11,9 @@ from tiny_runs import metrics
 from fognn.paper.ledger import Ledger, ledger_entry
 from fognn.paper.tables import Planned
 from fognn.sweep import reproduce
+from fognn.sweep.pace import Split
 from fognn.sweep.pool import Job
 from fognn.sweep.reproduce import collect
-from fognn.sweep.split import Split
 from fognn.training import Stopped, TrainingError, fit
 
 Plan = Callable[..., list[Planned]]
@@ -94,7 +94,7 @@ def test_ctrl_c_and_on(tmp_path: Path, tiny_plan: Plan, pool_here: Pools) -> Non
             os.kill(os.getpid(), signal.SIGINT)
 
     pools = pool_here(before)
-    with pytest.raises(Stopped, match=r"2 of 3 runs are finished.*to go on: fognn again") as stop:
+    with pytest.raises(Stopped, match=r"2 of 3 runs are finished.*to resume: fognn again") as stop:
         reproduce(planned, tmp_path, tmp_path, quiet=True, command="fognn again")
     assert str(tmp_path) in str(stop.value)
     assert pools[0].closed

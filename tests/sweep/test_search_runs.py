@@ -6,9 +6,8 @@ import pytest
 from fognn.paper.ledger import ledger_of
 from fognn.paper.search import Choices, choices_file
 from fognn.paper.tables import Planned, plan
-from fognn.sweep.pool import Job, Outcome
+from fognn.sweep.pool import Job, Outcome, Summary
 from fognn.sweep.search_runs import search, trials
-from fognn.sweep.summary import Summary
 
 
 def few(**values: Any) -> list[Planned]:

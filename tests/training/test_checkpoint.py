@@ -9,7 +9,7 @@ import torch
 from tiny_runs import tiny
 
 from fognn.models import TASKS
-from fognn.training import checkpoint as room
+from fognn.training import checkpoint as module
 from fognn.training.checkpoint import (
     model_arguments,
     read_checkpoint,
@@ -93,7 +93,7 @@ def test_it_stands_for_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["torch", "old torch", "plain pickle"])
 def test_a_malicious_file_is_refused_and_not_run(tmp_path: Path, form: str) -> None:
     path, mark = tmp_path / "last.ckpt", tmp_path / "hacked"
-    content = {"format": room.FORMAT, "model": Malicious(mark)}
+    content = {"format": module.FORMAT, "model": Malicious(mark)}
     if form == "plain pickle":
         path.write_bytes(pickle.dumps(content))
     else:
@@ -126,7 +126,7 @@ def test_not_there(tmp_path: Path) -> None:
         read_checkpoint(tmp_path / "last.ckpt")
 
 
-@pytest.mark.parametrize("content", [{"format": room.FORMAT + 1}, {}, [1], torch.ones(2)])
+@pytest.mark.parametrize("content", [{"format": module.FORMAT + 1}, {}, [1], torch.ones(2)])
 def test_another_format(tmp_path: Path, content: Any) -> None:
     torch.save(content, tmp_path / "x.ckpt")
     with pytest.raises(FileError, match=r"x\.ckpt is no checkpoint of this version of fognn"):

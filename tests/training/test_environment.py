@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import fognn
-from fognn.training import environment as room
+from fognn.training import environment as module
 from fognn.training.environment import commit, device_of, environment, report_environment
 
 ROOT = Path(fognn.__file__).parents[1]
@@ -25,7 +25,7 @@ def test_versions_are_those_of_the_packages() -> None:
 
 
 def test_a_package_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "_PACKAGES", ("torch", "no-such-package"))
+    monkeypatch.setattr(module, "_PACKAGES", ("torch", "no-such-package"))
     assert environment()["versions"]["no-such-package"] == "not installed"
 
 
@@ -47,7 +47,7 @@ def test_machine() -> None:
 def test_the_report_has_a_line_for_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FOGNN_DATA", str(tmp_path))
     monkeypatch.setenv("FOGNN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(room, "commit", lambda: None)
+    monkeypatch.setattr(module, "commit", lambda: None)
     lines = dict(re.split(" {2,}", line, maxsplit=1) for line in report_environment().split("\n"))
     assert lines["torch"] == torch.__version__
     assert lines["commit"] == "no clone"
@@ -68,7 +68,7 @@ def test_auto_is_the_fastest_that_is_there(
     monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, expected: str
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(room, "_has_mps", lambda: mps)
+    monkeypatch.setattr(module, "_has_mps", lambda: mps)
     assert device_of("auto") == expected
     assert device_of("cpu") == "cpu"
     for name, there in (("cuda", cuda), ("mps", mps)):
@@ -78,7 +78,7 @@ def test_auto_is_the_fastest_that_is_there(
 
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(room, "_has_mps", lambda: True)
+    monkeypatch.setattr(module, "_has_mps", lambda: True)
     with pytest.raises(ValueError, match=r"that this machine has \(cpu, mps\), got 'cuda'"):
         device_of("cuda")
 
@@ -95,8 +95,8 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small repository that environment.py seems to lie in."""
     file = tmp_path / "fognn" / "training" / "environment.py"
     file.parent.mkdir(parents=True)
-    shutil.copy(room.__file__, file)
-    monkeypatch.setattr(room, "__file__", str(file))
+    shutil.copy(module.__file__, file)
+    monkeypatch.setattr(module, "__file__", str(file))
     return tmp_path
 
 

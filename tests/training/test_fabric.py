@@ -7,7 +7,7 @@ from tiny_runs import tiny
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from fognn.training import fabric as room
+from fognn.training import fabric as module
 from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
 
 
@@ -79,7 +79,7 @@ def test_ranks_do_not_send_buffers_at_a_forward() -> None:
         "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
     )
     try:
-        strategy = room._ddp()
+        strategy = module._ddp()
         assert isinstance(strategy, DDPStrategy)
         with warnings.catch_warnings():
             warnings.simplefilter("error")

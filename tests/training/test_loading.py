@@ -10,8 +10,8 @@ from torch.nn import Module
 
 from fognn.models import TASKS, PretrainedNet
 from fognn.training import Result, export, fit, load
+from fognn.training.checkpoint import load_run
 from fognn.training.config import Config
-from fognn.training.loading import load_run
 from fognn.utils.errors import FileError
 
 

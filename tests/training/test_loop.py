@@ -132,7 +132,7 @@ def test_ctrl_c_saves_and_the_same_call_goes_on(
     with monkeypatch.context() as patch:
         interrupt(patch, step, signal.SIGINT)
         epoch, batch = (step - 1) // 2 + 1, (step - 1) % 2 + 1
-        with pytest.raises(Stopped, match=f"epoch {epoch} after batch {batch} of 2.*go on: fognn"):
+        with pytest.raises(Stopped, match=f"epoch {epoch} after batch {batch} of 2.*resume: fognn"):
             fit(config, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run" / "result.json").exists()
     assert run(config, tmp_path / "run") == whole
@@ -301,7 +301,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path: Path) -> None:
     epochs = len(read_checkpoint(tmp_path / "run" / "last.ckpt")["state"]["history"])
     assert 0 < epochs < 200
     with pytest.MonkeyPatch.context() as patch:
-        # There is room again: it goes on with the next epoch.
+        # There is room again: it resumes with the next epoch.
         seen: list[int] = []
         original = loop.step_seed
         patch.setattr(

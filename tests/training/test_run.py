@@ -116,7 +116,7 @@ def killing(rank: int, number: signal.Signals, folder: Path) -> Iterator[list[in
 def test_a_killed_rank(tmp_path: Path, two: Result, rank: int) -> None:
     folder = tmp_path / "run"
     before = signal.getsignal(signal.SIGINT)
-    message = rf"rank {rank} of 2 ended \(killed by SIGKILL\).*in {folder}; to go on: fognn again"
+    message = rf"rank {rank} of 2 ended \(killed by SIGKILL\).*in {folder}; to resume: fognn again"
     with (
         killing(rank, signal.SIGKILL, folder) as killed,
         pytest.raises(TrainingError, match=message),
@@ -131,7 +131,7 @@ def test_a_killed_rank(tmp_path: Path, two: Result, rank: int) -> None:
     result = fit(config(2), folder, "fognn again", quiet=True)
     assert metrics(folder) == metrics(two.folder)
     assert result.test == two.test
-    assert f"goes on after epoch {before}" in (folder / "log.txt").read_text()
+    assert f"resumes after epoch {before}" in (folder / "log.txt").read_text()
 
 
 def test_a_finished_run_starts_no_ranks(one: Result, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lightning.fabric import Fabric
 
 from fognn.training import TrainingConfig
-from fognn.training.problem import Meter, loss_of
+from fognn.training.objective import Meter, loss_of
 
 FABRIC = Fabric(accelerator="cpu", devices=1)
 BATCHES = st.lists(st.integers(1, 40), min_size=1, max_size=5)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fognn.sweep import view
+from fognn.sweep import progress
 from fognn.sweep.pool import Job
-from fognn.sweep.view import View, standing
+from fognn.sweep.progress import SweepProgress, state_of
 
 HEADER = "epoch,lr,train_loss,val_balanced_accuracy_items\n"
 
@@ -24,13 +24,13 @@ def write(folder: Path, epochs: int) -> None:
 
 def test_where_a_run_stands(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
     job = tiny_job(tmp_path, epochs=7)
-    assert standing(job) == ""
+    assert state_of(job) == (0, "begins")
     write(job.folder, 2)
-    text = "epoch 2 of 7, loss 0.5000, val balanced accuracy 12.0000, rate 1.0e-03"
-    assert standing(job) == text
+    text = "epoch 2 of 7, loss 0.5000, val balanced accuracy 12.0000, lr 1.0e-03"
+    assert state_of(job) == (2, text)
     plateau = tiny_job(tmp_path / "plateau", epochs=7, training__schedule="plateau")
     write(plateau.folder, 2)
-    assert standing(plateau) == text.replace("of 7", "of at most 7")
+    assert state_of(plateau) == (2, text.replace("of 7", "of at most 7"))
 
 
 def test_where_a_run_over_folds_stands(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
@@ -38,9 +38,9 @@ def test_where_a_run_over_folds_stands(tmp_path: Path, tiny_job: Callable[..., J
     for fold in range(1, 10):
         write(job.folder / f"fold-{fold}", 7)
     (job.folder / "fold-10").mkdir()
-    assert standing(job) == "fold 10"
+    assert state_of(job) == (0, "fold 10, begins")
     (job.folder / "fold-10" / "metrics.csv").write_text(HEADER + "1,0.001,1,2\n")
-    assert standing(job).startswith("fold 10, epoch 1 of 7, loss 1.0000")
+    assert state_of(job)[1].startswith("fold 10, epoch 1 of 7, loss 1.0000")
 
 
 def test_lines(
@@ -50,13 +50,13 @@ def test_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = tiny_job(tmp_path, epochs=7)
-    shown = View(3, 1)
-    shown.begins(job)
+    shown = SweepProgress(3, 1)
+    shown.begin(job)
     shown.look([job])  # too early to say anything
-    monkeypatch.setattr(view, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "_EVERY", (0.0, 0.0))
     write(job.folder, 1)
     shown.look([job])
-    shown.finished(job, "well done")
+    shown.finish(job, "well done")
     shown.close()
     first, second, third = capsys.readouterr().err.splitlines()
     assert first == f"{job.key}: begins"
@@ -71,33 +71,32 @@ def test_bars(
     monkeypatch.setattr("sys.stderr", screen)
     one, two = tiny_job(tmp_path / "1", epochs=7), tiny_job(tmp_path / "2", epochs=8)
     write(one.folder, 3)
-    shown = View(4, 1)
-    shown.begins(one)
+    shown = SweepProgress(4, 1)
+    shown.begin(one)
     shown.looked -= 2
     shown.look([one, two])
-    assert [line.desc for line in shown.lines] == [
-        f"  {one.key}: {standing(one)}",
-        f"  {two.key}: begins",
-    ]
-    shown.finished(one, "well done")
+    assert shown.bars is not None
+    lines = {task.description: task for task in shown.bars.tasks}
+    assert list(lines) == ["runs", f"  {one.key}", f"  {two.key}"]
+    assert (lines[f"  {one.key}"].completed, lines[f"  {one.key}"].total) == (3, 7)
+    assert lines[f"  {one.key}"].fields["note"] == state_of(one)[1]
+    shown.finish(one, "well done")
     shown.looked -= 2
     shown.look([two])
-    assert [line.desc for line in shown.lines] == [f"  {two.key}: begins", ""]
+    assert [task.description for task in shown.bars.tasks] == ["runs", f"  {two.key}"]
+    assert (shown.bars.tasks[0].completed, shown.bars.tasks[0].total) == (2, 4)
     shown.close()
-    text = screen.getvalue()
-    assert "1/4" in text
-    assert "2/4" in text
-    assert f"[2/4] {one.key}: well done" in text
+    assert f"[2/4] {one.key}: well done" in screen.getvalue()
 
 
 def test_quiet(
     tmp_path: Path, tiny_job: Callable[..., Job], capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = tiny_job(tmp_path)
-    shown = View(3, 1, quiet=True)
-    shown.begins(job)
+    shown = SweepProgress(3, 1, quiet=True)
+    shown.begin(job)
     shown.looked -= 100
     shown.look([job])
-    shown.finished(job, "well done")
+    shown.finish(job, "well done")
     shown.close()
     assert capsys.readouterr().err == ""

@@ -1,0 +1,99 @@
+r"""Progress of a sweep: a bar and a line a run in a terminal, lines elsewhere."""
+
+import sys
+import time
+from pathlib import Path
+
+from rich.progress import TaskID
+
+from fognn.sweep.pool import Job
+from fognn.training.progress import bars
+from fognn.training.run_folder import read_metrics
+
+__all__ = ["SweepProgress", "state_of"]
+
+# Seconds between two looks at the files of the runs: in a terminal, and elsewhere.
+_EVERY = (1.0, 60.0)
+
+
+class SweepProgress:
+    r"""Shows a sweep on standard error.
+
+    Args:
+        total (int): Number of runs.
+        done (int): Number of runs that are finished already.
+        quiet (bool, optional): If set to :obj:`True`, shows nothing. (default: :obj:`False`)
+    """
+
+    def __init__(self, total: int, done: int, quiet: bool = False) -> None:
+        self.total, self.done, self.quiet = total, done, quiet
+        self.looked = time.monotonic()
+        self.lines: dict[str, TaskID] = {}
+        self.bars = bars() if not quiet and sys.stderr.isatty() else None
+        if self.bars is not None:
+            self.bars.start()
+            self.all = self.bars.add_task("runs", total=total, completed=done, note="")
+
+    def note(self, text: str) -> None:
+        r"""Prints a line."""
+        if self.bars is not None:
+            self.bars.console.print(text, markup=False, highlight=False)
+        elif not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def begin(self, job: Job) -> None:
+        r"""A run begins, or is resumed."""
+        if self.bars is None:
+            self.note(f"{job.key}: {state_of(job)[1]}")
+
+    def finish(self, job: Job, text: str) -> None:
+        r"""A run is finished."""
+        self.done += 1
+        self.note(f"[{self.done}/{self.total}] {job.key}: {text}")
+        if self.bars is not None:
+            self.bars.update(self.all, completed=self.done)
+
+    def look(self, running: list[Job]) -> None:
+        r"""Shows the state of the runs. It reads their files at most once a second, so it may be
+        called at any time."""
+        if self.quiet or time.monotonic() - self.looked < _EVERY[self.bars is None]:
+            return
+        self.looked = time.monotonic()
+        if self.bars is None:
+            for job in running:
+                self.note(f"{job.key}: {state_of(job)[1]}")
+            return
+        for key in self.lines.keys() - {job.key for job in running}:
+            self.bars.remove_task(self.lines.pop(key))
+        for job in running:
+            epoch, text = state_of(job)
+            if job.key not in self.lines:
+                total = job.config.training.epochs
+                self.lines[job.key] = self.bars.add_task(f"  {job.key}", total=total, note="")
+            self.bars.update(self.lines[job.key], completed=epoch, note=text)
+
+    def close(self) -> None:
+        r"""Removes the bars."""
+        if self.bars is not None:
+            self.bars.stop()
+
+
+def state_of(job: Job) -> tuple[int, str]:
+    r"""The last epoch of a run, and its state as text, from its folder."""
+    folds = sorted(job.folder.glob("fold-*"), key=_number)
+    folder = folds[-1] if folds else job.folder
+    fold = f"fold {_number(folder)}, " if folds else ""
+    if not (folder / "metrics.csv").exists():
+        return 0, f"{fold}begins"
+    row = read_metrics(folder)[-1]
+    training = job.config.training
+    most = "at most " if training.schedule == "plateau" else ""
+    return row["epoch"], (
+        f"{fold}epoch {row['epoch']} of {most}{training.epochs}, loss {row['train_loss']:.4f}, "
+        f"val {training.metric.replace('_', ' ')} {row[f'val_{training.metric}_items']:.4f}, "
+        f"lr {row['lr']:.1e}"
+    )
+
+
+def _number(fold: Path) -> int:
+    return int(fold.name.removeprefix("fold-"))
