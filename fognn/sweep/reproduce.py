@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from fognn.paper.ledger import LedgerEntry, ledger_entry, ledger_of, relabelled
-from fognn.paper.tables import TABLES, Planned
+from fognn.paper.tables import TABLES, Planned, runs_of
 from fognn.sweep.local import LocalPool
 from fognn.sweep.pace import fastest_split
 from fognn.sweep.pool import Job, Outcome, Pool, Summary
@@ -134,11 +134,20 @@ def collect(
 
 def _measured(planned: list[Planned], results: Path) -> dict[str, LedgerEntry]:
     r"""The ledgers' lines of some runs, by key; a run that two tables have counts for both."""
-    entries = [entry for table in TABLES for entry in ledger_of(table, results).entries()]
-    by_key = {entry.key: entry for entry in entries}
-    by_run = {Config.from_dict(entry.config).digest(): entry for entry in entries}
-    found = {run.key: by_key.get(run.key) or by_run.get(run.config.digest()) for run in planned}
-    return {key: entry for key, entry in found.items() if entry is not None}
+    tables = {twin.table for run in planned for twin in (run, *runs_of(run.config))}
+    by_key = {
+        entry.key: entry
+        for table in TABLES
+        if table in tables
+        for entry in ledger_of(table, results).entries()
+    }
+    found: dict[str, LedgerEntry] = {}
+    for run in planned:
+        # Under its own key, or under that of another table that has the same run.
+        for key in (run.key, *(twin.key for twin in runs_of(run.config))):
+            if key in by_key:
+                found.setdefault(run.key, by_key[key])
+    return found
 
 
 def _set_aside(folder: Path) -> None:

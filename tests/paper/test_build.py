@@ -1,9 +1,11 @@
 import pytest
 import torch
 
-from fognn.models import count_parameters
+from fognn.models import count_parameters, create_model
 from fognn.nn import GATConv, GatedGCNConv, GCNConv, SAGEConv
-from fognn.paper import Row, build, rows
+from fognn.paper import Row, build, config_of, rows
+from fognn.training.checkpoint import untrained_model
+from fognn.training.data import task_of
 
 ROWS = rows()
 
@@ -65,6 +67,31 @@ def test_other_readings_of_the_paper() -> None:
     assert {m.gate for m in kinds(build(gated, gate="after"), GatedGCNConv)} == {"after"}
     with pytest.raises(ValueError, match=r"'gcn\+fog' has no setting 'aggr'; known: norm"):
         build(gcn, aggr="mean")
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if not row.few_shot], ids=name)
+def test_one_name_one_network(row: Row) -> None:
+    """create_model, the row, and the run of ``fognn train`` build the same."""
+    config = config_of(row)
+    task = task_of(config.data)
+    trained = untrained_model(config, task)
+    settings: dict = {"channels": row.channels[0], "layers": row.layers, "dropout": row.dropout}
+    if row.model == "GCN":
+        settings["norm"] = row.norm  # the quoted figures are those of the mean
+    named = create_model(config.model.name, task, **settings)
+    assert str(named) == str(build(row)) == str(trained)
+    shapes = [{k: v.shape for k, v in net.state_dict().items()} for net in (named, trained)]
+    assert shapes[0] == shapes[1]
+
+
+def test_the_norm_of_a_row_has_its_reason() -> None:
+    assert {(row.model, row.norm) for row in ROWS if row.norm} == {
+        ("GCN", "mean"),
+        ("GCN+FOG", "sym"),
+    }
+    assert all("norm: " in row.note for row in ROWS if row.norm)
+    blocks = create_model("gcn", "zinc").blocks
+    assert [block.conv.norm for block in blocks] == ["sym"] * 4
 
 
 def test_two_builds_differ_but_for_the_seed() -> None:

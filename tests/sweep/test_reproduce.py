@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ledger_entries import entry
 from tiny_runs import metrics
 
 from fognn.paper.ledger import Ledger, ledger_entry
-from fognn.paper.tables import Planned
+from fognn.paper.tables import Planned, plan
 from fognn.sweep import reproduce
 from fognn.sweep.pace import Split
 from fognn.sweep.pool import Job
-from fognn.sweep.reproduce import collect
+from fognn.sweep.reproduce import collect, unfinished
 from fognn.training import Stopped, TrainingError, fit
 
 Plan = Callable[..., list[Planned]]
@@ -35,8 +36,8 @@ def test_trained_then_skipped(
     assert (first.skipped, first.failed) == ((), ())
     assert pools[0].closed
     assert f"[2/2] {planned[1].key}: gcn on CLUSTER, seed 1: test" in capsys.readouterr().err
-    for run, entry in zip(planned, Ledger(results / "cluster.jsonl").entries(), strict=True):
-        assert entry == ledger_entry(run, run.folder(runs))
+    for run, line in zip(planned, Ledger(results / "cluster.jsonl").entries(), strict=True):
+        assert line == ledger_entry(run, run.folder(runs))
 
     text = (results / "cluster.jsonl").read_text()
     second = reproduce(planned, runs, results)
@@ -58,6 +59,59 @@ def test_half_done_runs_come_first(tmp_path: Path, tiny_plan: Plan) -> None:
     todo, done = collect([one, two, three], tmp_path, tmp_path)
     assert todo == [two, one, three]
     assert done == []
+
+
+def test_a_fresh_clone_skips_what_the_ledger_has(
+    tmp_path: Path, tiny_plan: Plan, pool_here: Pools
+) -> None:
+    pools = pool_here()
+    runs, results, planned = tmp_path / "runs", tmp_path / "results", tiny_plan(2)
+    reproduce(planned[:1], runs, results, quiet=True)
+    line = (results / "cluster.jsonl").read_text()
+    elsewhere = tmp_path / "clone" / "runs"
+    assert unfinished(planned, elsewhere, results) == [planned[1]]
+    summary = reproduce(planned, elsewhere, results, quiet=True)
+    assert (summary.skipped, summary.trained) == ((planned[0].key,), (planned[1].key,))
+    assert not planned[0].folder(elsewhere).exists()
+    assert (results / "cluster.jsonl").read_text().startswith(line), "the line is as it was"
+    # A folder that was begun is resumed all the same.
+    folder = planned[0].folder(elsewhere)
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(planned[0].config.to_yaml())
+    assert unfinished(planned, elsewhere, results) == [planned[0]]
+    assert len(pools) == 2
+
+
+def test_again_trains_anew_and_keeps_what_was_there(
+    tmp_path: Path, tiny_plan: Plan, pool_here: Pools
+) -> None:
+    pool_here()
+    planned = tiny_plan(1)
+    folder = planned[0].folder(tmp_path / "runs")
+    reproduce(planned, tmp_path / "runs", tmp_path, quiet=True)
+    first = (folder / "result.json").read_text()
+    assert reproduce(planned, tmp_path / "runs", tmp_path, quiet=True).trained == ()
+    for number in (1, 2):
+        summary = reproduce(planned, tmp_path / "runs", tmp_path, quiet=True, again=True)
+        assert summary.trained == (planned[0].key,)
+        assert (folder.with_name(f"{folder.name}-before-{number}") / "result.json").exists()
+    assert (folder.with_name(f"{folder.name}-before-1") / "result.json").read_text() == first
+    assert keys(tmp_path) == [planned[0].key], "one line"
+    # Without run folders, as in a fresh clone.
+    summary = reproduce(planned, tmp_path / "others", tmp_path, quiet=True, again=True)
+    assert summary.trained == (planned[0].key,)
+
+
+def test_a_run_of_two_tables_is_trained_once(tmp_path: Path) -> None:
+    (zinc,), (wide,) = plan("zinc", ["gcn+fog"]), plan("widths", ["gcn+fog-c158"])
+    assert zinc.config == wide.config
+    own = entry(zinc, 0.3)
+    Ledger(tmp_path / "zinc.jsonl").add(own)
+    assert unfinished([wide], tmp_path / "runs", tmp_path) == []
+    assert reproduce([wide], tmp_path / "runs", tmp_path, quiet=True).skipped == (wide.key,)
+    (copied,) = Ledger(tmp_path / "widths.jsonl").entries()
+    assert (copied.key, copied.row, copied.label) == (wide.key, wide.row, wide.label)
+    assert (copied.result, copied.curve) == (own.result, own.curve)
 
 
 def test_a_failure_is_tried_once_more_after_the_others(

@@ -34,7 +34,8 @@ def test_balanced_cross_entropy_is_the_benchmarks(nodes: int, classes: int, seed
     generator = torch.Generator().manual_seed(seed)
     prediction = torch.randn(nodes, classes, generator=generator)
     target = torch.randint(0, classes, (nodes,), generator=generator)
-    # FACTS: each class weighted by (V - n_class) / V within the batch, absent classes by 0.
+    # As in the public benchmark: each class has the weight (V - n_class) / V within the batch, an
+    # absent class 0.
     weight = torch.zeros(classes)
     for c in target.unique():
         weight[c] = (nodes - (target == c).sum()) / nodes

@@ -1,0 +1,41 @@
+"""The committed ledgers: any reader can repeat each line."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from fognn.paper import get_row, protocol
+from fognn.paper.ledger import Ledger, LedgerEntry
+from fognn.paper.tables import runs_of
+from fognn.training import Config
+from fognn.training.config_section import assignments
+
+RESULTS = Path(__file__).parents[1] / "results"
+ENTRIES = [entry for path in sorted(RESULTS.glob("*.jsonl")) for entry in Ledger(path).entries()]
+
+
+def test_there_are_some() -> None:
+    assert len(ENTRIES) >= 26
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.key)
+def test_a_line_can_be_repeated(entry: LedgerEntry) -> None:
+    config = Config.from_dict(entry.config)
+    program, verb, data, model, *options = shlex.split(entry.result["command"])
+    assert (program, verb, options[0]) == ("fognn", "train", "--seed")
+    assert protocol(data, model, int(options[1]), assignments(options[3::2])) == config
+    assert entry.key in {run.key for run in runs_of(config)}
+    row = get_row(entry.row)
+    assert entry.result["parameters"] == row.params
+    assert re.fullmatch(r"[0-9a-f]{16}", entry.result["fingerprint"])
+    assert all(re.fullmatch(r"[0-9a-f]{40}", text) for text in entry.result["commit"].split(", "))
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.rglob("*.json*")), ids=lambda path: path.name)
+def test_no_path_of_a_machine(path: Path) -> None:
+    assert not re.search(r"[\" =](/(work|tmp|root|home|Users)/|[A-Z]:\\\\)", path.read_text())
+    if path.suffix == ".jsonl":
+        assert all(json.loads(line)["key"] for line in path.read_text().splitlines())
