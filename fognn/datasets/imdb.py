@@ -266,8 +266,8 @@ def _read_tu(folders: set[Path]) -> list[_Graph]:
         if int(data.y.max()) + 1 != _CLASSES:
             raise ValueError(f"{int(data.y.max()) + 1} classes, expected {_CLASSES}")
     except DAMAGE as error:
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         raise FileError(
-            f"{folder} is not a whole TU folder of {_NAME} ({type(error).__name__}: {error}): "
-            "remove it and get it again"
+            f"{folder} is not a whole TU folder of {_NAME} ({reason}): remove it and get it again"
         ) from error
     return list(zip(sizes, edges, data.y.tolist(), strict=True))

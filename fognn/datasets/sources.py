@@ -186,8 +186,8 @@ def _cause(error: BaseException) -> BaseException:
 def pyg_download(name: str, folder: Path, last: Path, instead: str) -> Iterator[None]:
     r"""Guards a download by PyG, which knows no lock and takes half a file for a whole one.
 
-    Other processes wait. If the block fails and PyG had not finished an earlier download, its
-    folder is removed.
+    Other processes wait. If the block fails or is interrupted before the download is complete,
+    the folder is removed.
 
     Args:
         name (str): The dataset, for the error message.
@@ -195,18 +195,26 @@ def pyg_download(name: str, folder: Path, last: Path, instead: str) -> Iterator[
         last (Path): The file that PyG writes last; with it the download is complete.
         instead (str): What the user can do if the download fails.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        complete = last.is_file()
-        try:
-            yield
-        except Exception as error:  # PyG raises whatever its network libraries do
-            if not complete:
-                shutil.rmtree(folder, ignore_errors=True)
-            raise FileError(
-                f"PyG could not get {name} ({type(error).__name__}: {error}): check the network "
-                f"and remove {folder}, or {instead}"
-            ) from error
+    lock = FileLock(f"{folder}.lock")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError as error:
+        raise disk_error(folder, error) from error
+    complete = last.is_file()
+    try:
+        yield
+    except BaseException as error:
+        if not complete:
+            shutil.rmtree(folder, ignore_errors=True)
+        if not isinstance(error, Exception):
+            raise
+        # PyG raises whatever its network libraries do.
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        advice = f"remove {folder} and try again" if complete else "check the network"
+        raise FileError(f"PyG could not get {name} ({reason}): {advice}, or {instead}") from error
+    finally:
+        lock.release()
 
 
 class _BenchmarkFiles(GNNBenchmarkDataset):
@@ -221,8 +229,8 @@ class _BenchmarkFiles(GNNBenchmarkDataset):
 
 
 def benchmark_source(name: str) -> Source:
-    r"""Returns the raw file of :class:`~torch_geometric.datasets.GNNBenchmarkDataset`, as it lies
-    in the root folder :obj:`benchmarking_gnns`."""
+    r"""Returns the raw file of :class:`~torch_geometric.datasets.GNNBenchmarkDataset` with the
+    root folder :obj:`benchmarking_gnns`."""
     stem = PurePosixPath(GNNBenchmarkDataset.urls[name]).stem
     return Source(f"benchmarking_gnns/{name}/raw/{stem}.pt")
 

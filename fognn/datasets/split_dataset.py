@@ -224,9 +224,10 @@ def read_benchmark(path: Path, split: str, level: str) -> list[Data]:
             if len(graph.y) != rows:
                 raise ValueError(f"{where}: y must have a row for each {level}, {rows} in all")
     except DAMAGE as error:
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         raise FileError(
-            f"{path} is not a whole raw file of GNNBenchmarkDataset "
-            f"({type(error).__name__}: {error}): remove it and get it again"
+            f"{path} is not a whole raw file of GNNBenchmarkDataset ({reason}): remove it and get "
+            "it again"
         ) from error
     return checked.graphs
 

@@ -378,7 +378,7 @@ def test_tu_with_a_last_graph_without_edges(tmp_path: Path) -> None:
     [
         ("A", "1, 2\n", "1, 11\n", "graph 1 has an edge to a node that it does not have"),
         ("A", "1, 2\n", "11, 1\n", "IndexError"),
-        ("A", "1, 2\n", "1, 0\n", "graph 1 has an edge to a node that it does not have"),
+        ("A", "1, 2\n", "1, 0\n", "graph 1 has an edge in one direction only"),
         ("A", "1, 2\n", "1, 5\n", "graph 1 has an edge to a node that it does not have"),
         ("A", "1, 2\n", "", "graph 1 has an edge in one direction only"),
         ("A", "1, 2\n", "1, 2, 3\n", "ValueError"),

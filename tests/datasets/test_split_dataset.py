@@ -244,7 +244,7 @@ def test_read_benchmark_runs_nothing(tmp_path):
     ("graph", "message"),
     [
         (ring(5, y=torch.arange(6)), "train graph 1: y must have"),
-        (ring(5, y=torch.arange(10)), "train graph 1: y must have a row for each node, 5 in all"),
+        (ring(5, y=torch.arange(10)), "train graph 1: y must have"),
         (ring(5, x=torch.ones(4, 3)), r"train graph 1: edge_index must lie in 0\.\.3"),
         (ring(5, x=torch.full((5, 3), torch.nan)), "train graph 1: x must be finite"),
         ({"x": torch.ones(5, 3)}, "train graph 1 must have edge_index"),
@@ -256,6 +256,13 @@ def test_wrong_benchmark_graph(tmp_path, graph, message):
     path = save(tmp_path / "a.pt", [ring(4), graph], [], [])
     with pytest.raises(FileError, match=rf"a\.pt is not a whole raw file .*{message}"):
         read_benchmark(path, "train", "node")
+
+
+def test_a_label_for_each_node(tmp_path):
+    path = save(tmp_path / "a.pt", [ring(5, y=torch.arange(10))], [], [])
+    with pytest.raises(FileError, match="graph 0: y must have a row for each node, 5 in all"):
+        read_benchmark(path, "train", "node")
+    assert len(read_benchmark(path, "train", "edge")) == 1
 
 
 @pytest.mark.parametrize("content", [[], [[ring(4)]], None, {"train": 1}])
