@@ -221,7 +221,9 @@ def read_benchmark(path: Path, split: str, level: str) -> list[Data]:
             checked.add(where, Data(**{name: graph[name] for name in NAMES if name in graph}))
             graph = checked.graphs[-1]
             rows = graph.num_nodes if level == "node" else graph.num_edges
-            if len(graph.y) != rows:
+            if level == "edge" and "edge_attr" not in graph:
+                raise ValueError(f"{where} must have edge_attr, it has only {graph.keys()}")
+            if "y" not in graph or len(graph.y) != rows:
                 raise ValueError(f"{where}: y must have a row for each {level}, {rows} in all")
     except DAMAGE as error:
         reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"

@@ -262,6 +262,7 @@ def test_a_label_for_each_node(tmp_path):
     path = save(tmp_path / "a.pt", [ring(5, y=torch.arange(10))], [], [])
     with pytest.raises(FileError, match="graph 0: y must have a row for each node, 5 in all"):
         read_benchmark(path, "train", "node")
+    path = save(path, [ring(5, y=torch.arange(10), edge_attr=torch.ones(10))], [], [])
     assert len(read_benchmark(path, "train", "edge")) == 1
 
 

@@ -159,11 +159,19 @@ def test_official_graphs(tmp_path):
     assert TSP(tmp_path, data=tmp_path, k=2).source == "prepared"
 
 
-def test_a_label_for_each_edge(tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": torch.zeros(4)}, "y must have a row for each edge, 3 in all"),
+        ({"y": None}, "y must have a row for each edge, 3 in all"),
+        ({"edge_attr": None}, "must have edge_attr"),
+    ],
+)
+def test_what_an_official_graph_must_have(tmp_path, changes, message):
     path = tmp_path / benchmark_source("TSP").path
     path.parent.mkdir(parents=True)
-    torch.save([[{**official(4, 1), "y": torch.zeros(4)}], [], []], path)
-    with pytest.raises(FileError, match=r"TSP_v2\.pt .*y must have a row for each edge, 3 in all"):
+    torch.save([[{**official(4, 1), **changes}], [], []], path)
+    with pytest.raises(FileError, match=rf"TSP_v2\.pt .*{message}"):
         TSP(tmp_path, data=tmp_path)
 
 
