@@ -1,13 +1,18 @@
-r"""Datasets of the paper, and where their files come from."""
+r"""The datasets of the paper as PyG datasets, and readers for graphs of your own."""
 
-from fognn.datasets.catalog import CATALOG, dataset_info
+from fognn.datasets.catalog import CATALOG, DatasetInfo, Fact, dataset_info, where
 from fognn.datasets.episodes import Episode, Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import CIFARFS, ImageSet
 from fognn.datasets.graph_files import read_graphs, write_graphs
 from fognn.datasets.imdb import IMDBMulti
-from fognn.datasets.info import DatasetInfo, Fact, where
 from fognn.datasets.mini_imagenet import MiniImageNet
-from fognn.datasets.molecules import ATOMS, BadLine, read_smiles_csv, smiles_to_graph
+from fognn.datasets.molecules import (
+    ATOMS,
+    BadLine,
+    penalised_logp,
+    read_smiles_csv,
+    smiles_to_graph,
+)
 from fognn.datasets.omniglot import Omniglot
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
@@ -16,9 +21,7 @@ from fognn.datasets.split_dataset import SplitDataset
 from fognn.datasets.statistics import count
 from fognn.datasets.tsp import TSP
 from fognn.datasets.tsp_generator import generate_tsp
-from fognn.datasets.unpickle import load_official
 from fognn.datasets.zinc import ZINC
-from fognn.datasets.zinc_label import penalised_logp
 from fognn.utils.errors import FileError
 from fognn.utils.files import unzip, write_whole
 
@@ -53,7 +56,6 @@ __all__ = [
     "generate_cluster",
     "generate_pattern",
     "generate_tsp",
-    "load_official",
     "penalised_logp",
     "read_graphs",
     "read_smiles_csv",

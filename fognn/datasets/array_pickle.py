@@ -1,34 +1,100 @@
 r"""Reads pickles of numpy arrays in dicts and lists, and runs nothing that they name."""
 
 import math
+import pickle
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fognn.datasets.safe_pickle import Call, Dtype, RefusedError, SafeUnpickler, one_sentence
+from fognn.utils.errors import FileError
 
 __all__ = ["load_arrays"]
+
+# Raised by Python's unpickler and by the checks below for damaged and for crafted files.
+_MALFORMED = (
+    *(pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, ImportError),
+    *(LookupError, MemoryError, RuntimeError, TypeError, ValueError),
+)
 
 
 def load_arrays(path: Path) -> Any:
     r"""Reads a pickle that holds dicts, lists, strings, numbers and numpy arrays of numbers.
 
-    A pickle can name any function and have it called. So this unpickler knows a short list of
-    names, hands out an inert stand-in for each, and refuses a file at the first other name. Files
-    of Python 2 and of all versions of numpy are read.
+    A pickle can name any function and have it called. This unpickler has a short list of names
+    with an inert stand-in for each, and raises a :class:`~fognn.datasets.FileError` at any other
+    name. It reads files of Python 2 and of all versions of numpy. (torch's safe loading reads
+    files of :meth:`torch.save` only.)
 
     Args:
         path (Path): The file.
     """
     path = Path(path)
-    # Python 2 wrote raw bytes as strings, and latin1 gives each byte back.
-    with one_sentence(path, "pickle of arrays"), open(path, "rb") as file:
-        return _plain(SafeUnpickler(file, _NAMES, encoding="latin1").load())
+    try:
+        with open(path, "rb") as file:
+            # Python 2 wrote raw bytes as strings; latin1 gives each byte back.
+            return _plain(_Unpickler(file, encoding="latin1").load())
+    except _RefusedError as error:
+        raise FileError(
+            f"{path} is not read, it names {error}, which no pickle of arrays needs: "
+            "get the file from a place that you trust"
+        ) from error
+    except FileNotFoundError as error:
+        raise FileError(f"{path} is not there: name an existing file") from error
+    except _MALFORMED as error:
+        raise FileError(
+            f"{path} is not a whole pickle of arrays ({type(error).__name__}: {error}): "
+            "get the file again"
+        ) from error
+
+
+class _RefusedError(Exception):
+    r"""The file has a name that is not on the list."""
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _NAMES[f"{module}.{name}"]
+        except KeyError:
+            raise _RefusedError(f"{module}.{name}") from None
+
+
+class _Call:
+    r"""Stands for a function. A pickle can call it but cannot change it."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+    def __setstate__(self, state: Any) -> None:
+        raise TypeError("a function has no state")
+
+
+class _Dtype:
+    r"""Stands for numpy's dtype; numbers only, so no object can hide in an array."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, spec: str, align: int = 0, copy: int = 1) -> None:
+        if not isinstance(spec, str) or not re.fullmatch(r"[|<>=]?(b1|[iu][1248]|f[248])", spec):
+            raise _RefusedError(f"numpy.dtype({spec!r})")
+        self.dtype = np.dtype(spec)
+
+    def __setstate__(self, state: Any) -> None:
+        if state[1] not in ("<", ">", "|", "="):
+            raise ValueError(f"byte order {state[1]!r}")
+        self.dtype = self.dtype.newbyteorder(state[1])
 
 
 class _Array:
-    r"""Stands for an array. What it holds comes with its state."""
+    r"""Stands for an array, whose content comes with its state."""
 
     __slots__ = ("array",)
     array: Any
@@ -38,9 +104,9 @@ class _Array:
         self.array = _array(raw, dtype, shape, "F" if fortran else "C")
 
 
-def _array(raw: Any, dtype: Dtype, shape: Any, order: str) -> Any:
+def _array(raw: Any, dtype: _Dtype, shape: Any, order: str) -> Any:
     content = raw.encode("latin1") if isinstance(raw, str) else raw
-    if not isinstance(content, bytes | bytearray) or not isinstance(dtype, Dtype):
+    if not isinstance(content, bytes | bytearray) or not isinstance(dtype, _Dtype):
         raise TypeError("an array must be made of bytes")
     shape = tuple(shape) if isinstance(shape, tuple) else (shape,)
     if any(size < 0 for size in shape):
@@ -59,7 +125,7 @@ def _letter(order: str) -> Any:
 
 def _encode(text: str, encoding: str) -> bytes:
     if encoding not in ("latin1", "latin-1"):
-        raise RefusedError(f"_codecs.encode(..., {encoding!r})")
+        raise _RefusedError(f"_codecs.encode(..., {encoding!r})")
     return text.encode("latin1")
 
 
@@ -70,14 +136,14 @@ def _bytes(content: Any = b"") -> bytes:
 
 
 def _range(*args: int) -> list[int]:
-    # As many numbers as a class of images can have, and not as many as fill the memory.
+    # More than a class of images can have would only fill the memory.
     numbers = range(*args)
     if len(numbers) > 1 << 24:
         raise ValueError(f"a range has {len(numbers)} numbers")
     return list(numbers)
 
 
-def _scalar(dtype: Dtype, raw: Any) -> Any:
+def _scalar(dtype: _Dtype, raw: Any) -> Any:
     return _array(raw, dtype, (), "C").item()
 
 
@@ -88,7 +154,7 @@ def _dict(*args: Any) -> dict[Any, Any]:
 
 _NAMES: dict[str, Any] = {
     **{
-        f"{module}.{name}": Call(function)
+        f"{module}.{name}": _Call(function)
         for module in ("numpy.core", "numpy._core")
         for name, function in (
             ("multiarray._reconstruct", lambda *args: _Array()),
@@ -97,7 +163,7 @@ _NAMES: dict[str, Any] = {
         )
     },
     **{
-        f"{module}.{name}": Call(function)
+        f"{module}.{name}": _Call(function)
         for module in ("builtins", "__builtin__")
         for name, function in (
             ("bytes", _bytes),
@@ -107,17 +173,17 @@ _NAMES: dict[str, Any] = {
             ("list", lambda *args: list(*args)),
         )
     },
-    "_codecs.encode": Call(_encode),
-    "collections.OrderedDict": Call(_dict),
-    "collections.defaultdict": Call(_dict),
+    "_codecs.encode": _Call(_encode),
+    "collections.OrderedDict": _Call(_dict),
+    "collections.defaultdict": _Call(_dict),
     "numpy.ndarray": _Array,
-    "numpy.dtype": Dtype,
+    "numpy.dtype": _Dtype,
 }
 
 
 def _plain(thing: Any, seen: dict[int, Any] | None = None) -> Any:
-    r"""The content with real arrays in place of stand-ins. What a file holds once and names often
-    is turned once: lists of lists of lists could otherwise grow without end."""
+    r"""Returns the content with arrays in place of stand-ins. An object that the file refers to
+    more than once is converted once: nested lists could otherwise grow without end."""
     seen = {} if seen is None else seen
     if id(thing) in seen:
         return seen[id(thing)]

@@ -1,23 +1,85 @@
-r"""All datasets of the paper in one table: what they are, where they come from, published facts."""
+r"""The datasets of the paper in one table: their classes, files and published statistics."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from fognn.datasets.few_shot import CIFARFS
 from fognn.datasets.imdb import TEXT, IMDBMulti
-from fognn.datasets.info import DatasetInfo, Fact
 from fognn.datasets.mini_imagenet import MiniImageNet
 from fognn.datasets.omniglot import SOURCES, Omniglot
 from fognn.datasets.sbm import CLUSTER, PATTERN
-from fognn.datasets.sources import Source
+from fognn.datasets.sbm_generator import SPLIT_SIZES
+from fognn.datasets.sources import Source, benchmark_source, cache_dir, data_dir, find
 from fognn.datasets.tsp import TSP
 from fognn.datasets.zinc import ZINC
 
-__all__ = ["CATALOG", "dataset_info"]
+__all__ = ["CATALOG", "DatasetInfo", "Fact", "dataset_info", "where"]
 
 _SPLITS = ("train", "val", "test")
-_BENCHMARK = "Benchmarking GNNs (arXiv 2003.00982), as PyG's documentation has it"
+_BENCHMARK = "Benchmarking GNNs (arXiv 2003.00982), as in PyG's documentation"
+
+
+@dataclass(frozen=True)
+class Fact:
+    r"""A published statistic.
+
+    Args:
+        statistic (str): Its name in :mod:`fognn.datasets.statistics`.
+        value (float): The number, with as many digits as were published.
+        digits (int): The number of published digits after the decimal point.
+        split (str): The split; :obj:`"all"` for all of them together.
+        source (str): The publication.
+    """
+
+    statistic: str
+    value: float
+    digits: int
+    split: str
+    source: str
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    r"""A dataset of the paper.
+
+    Args:
+        name (str): Its name in the paper.
+        make (callable): Its class.
+        kind (str): The kind of drawing: :obj:`"pattern"`, :obj:`"cluster"`, :obj:`"molecule"`,
+            :obj:`"tour"`, :obj:`"network"` or :obj:`"images"`.
+        task (str): The task, in words.
+        size (str): The number of graphs; for few-shot data classes x images.
+        licence (str): Its licence.
+        origin (str): Where it comes from.
+        files (tuple): Sets of files; each set is enough to have the dataset.
+        splits (tuple): The splits; empty for a dataset without splits.
+        generated (bool): Whether it is generated and needs no files.
+        facts (tuple): Published statistics.
+        note (str): Why numbers here may differ from the published ones.
+    """
+
+    name: str
+    make: Callable[..., Any]
+    kind: str
+    task: str
+    size: str
+    licence: str
+    origin: str
+    files: tuple[tuple[Source, ...], ...] = ()
+    splits: tuple[str, ...] = _SPLITS
+    generated: bool = False
+    facts: tuple[Fact, ...] = ()
+    note: str = ""
+
+    def open(self, split: str | None = None, data: str | Path | None = None) -> Any:
+        r"""Opens one split; :obj:`None` for a dataset that has no splits."""
+        return self.make(data=data) if split is None else self.make(split=split, data=data)
 
 
 def dataset_info(name: str) -> DatasetInfo:
-    r"""The entry of a name, in any case, with or without its hyphens."""
+    r"""Returns the entry of a name, in any case, with or without its hyphens."""
     for entry in CATALOG:
         if _plain(entry.name) == _plain(name):
             return entry
@@ -29,28 +91,64 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
-def _facts(source: str, *numbers: tuple[str, str, str]) -> tuple[Fact, ...]:
-    r"""Facts of one source: statistic, split, and the number as it was printed."""
+def where(
+    entry: DatasetInfo, data: str | Path | None = None, splits: Sequence[str] | None = None
+) -> str:
+    r"""Returns where a dataset is: :obj:`"data folder"`, :obj:`"cache"`, :obj:`"generated"` for
+    one that is generated when it is first opened, or :obj:`"no"`. Downloads nothing.
+
+    Args:
+        entry (DatasetInfo): The dataset.
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        splits (sequence of str, optional): Only these splits of a generated dataset.
+            (default: all)
+    """
+    folder = data_dir(data)
+    if entry.generated:
+        made = cache_dir() / entry.name.lower() / "processed"
+        sizes = SPLIT_SIZES[entry.name]
+        names = (f"*-seed0-{split}-{sizes[split]}.pt" for split in splits or entry.splits)
+        return "cache" if all(any(made.glob(name)) for name in names) else "generated"
+    for files in entry.files:
+        paths = [_find(source, data) for source in files]
+        if all(paths):
+            in_folder = folder is not None and all(
+                path.is_relative_to(folder) for path in paths if path
+            )
+            return "data folder" if in_folder else "cache"
+    return "no"
+
+
+def _find(source: Source, data: str | Path | None) -> Path | None:
+    for base in (data_dir(data), cache_dir()):
+        # miniImageNet's images are a folder, and find looks for files only.
+        if base is not None and (base / source.path).is_dir():
+            return base / source.path
+    return find(source, data)
+
+
+def _facts(
+    source: str, sums: Mapping[str, tuple[int, ...]], **splits: dict[str, str]
+) -> tuple[Fact, ...]:
+    r"""Returns the facts of one source.
+
+    Args:
+        source (str): The publication.
+        sums (dict): Statistics with a number for each split, whose sum is that of all together.
+        splits (dict): Statistics of one split, as they were printed.
+    """
+    printed = [(split, *item) for split, facts in splits.items() for item in facts.items()]
+    for name, numbers in sums.items():
+        values = zip((*_SPLITS, "all"), (*numbers, sum(numbers)), strict=True)
+        printed += [(split, name, str(number)) for split, number in values]
     return tuple(
         Fact(name, float(text), len(text.partition(".")[2]), split, source)
-        for name, split, text in numbers
+        for split, name, text in printed
     )
 
 
-def _graphs(train: int, val: int, test: int) -> tuple[tuple[str, str, str], ...]:
-    sizes = (train, val, test, train + val + test)
-    names = (*_SPLITS, "all")
-    return tuple(("graphs", split, str(size)) for split, size in zip(names, sizes, strict=True))
-
-
-def _few_shot(classes: tuple[int, int, int], images: int) -> tuple[tuple[str, str, str], ...]:
-    numbers = zip((*_SPLITS, "all"), (*classes, sum(classes)), strict=True)
-    return (
-        *(("classes", split, str(number)) for split, number in numbers),
-        ("images a class, most", "all", str(images)),
-    )
-
-
+_FEW_SHOT = {"classes": (64, 16, 20)}
+_IMAGES = {"images a class, most": "600"}
 CATALOG: tuple[DatasetInfo, ...] = (
     DatasetInfo(
         name="PATTERN",
@@ -59,17 +157,15 @@ CATALOG: tuple[DatasetInfo, ...] = (
         task="nodes into 2 classes",
         size="14,000 graphs",
         licence="MIT",
-        origin="generator; official SBM_PATTERN.pkl",
+        origin="generator; official with PyG",
         generated=True,
         facts=_facts(
             _BENCHMARK,
-            *_graphs(10_000, 2_000, 2_000),
-            ("nodes, mean", "all", "118.9"),
-            ("edges, mean", "all", "6098.9"),
-            ("classes", "all", "2"),
+            {"graphs": (10_000, 2_000, 2_000)},
+            all={"nodes, mean": "118.9", "edges, mean": "6098.9", "classes": "2"},
         ),
-        note="generated by the published law; the sizes of its 100 patterns are drawn once a seed, "
-        "so the mean is 117 nodes with a standard deviation of 0.9 between seeds",
+        note="generated from the published distribution; the sizes of its 100 patterns are drawn "
+        "once a seed, so the mean is 117 nodes with a standard deviation of 0.9 between seeds",
     ),
     DatasetInfo(
         name="CLUSTER",
@@ -78,16 +174,14 @@ CATALOG: tuple[DatasetInfo, ...] = (
         task="nodes into 6 classes",
         size="12,000 graphs",
         licence="MIT",
-        origin="generator; official SBM_CLUSTER.pkl",
+        origin="generator; official with PyG",
         generated=True,
         facts=_facts(
             _BENCHMARK,
-            *_graphs(10_000, 1_000, 1_000),
-            ("nodes, mean", "all", "117.2"),
-            ("edges, mean", "all", "4303.9"),
-            ("classes", "all", "6"),
+            {"graphs": (10_000, 1_000, 1_000)},
+            all={"nodes, mean": "117.2", "edges, mean": "4303.9", "classes": "6"},
         ),
-        note="generated by the published law: other graphs, the same means",
+        note="generated from the published distribution: other graphs, the same means",
     ),
     DatasetInfo(
         name="ZINC",
@@ -104,13 +198,10 @@ CATALOG: tuple[DatasetInfo, ...] = (
         ),
         facts=_facts(
             "the public benchmark's ZINC-12k",
-            *_graphs(10_000, 1_000, 1_000),
-            ("nodes, mean", "all", "23.155"),
-            ("edges, mean", "all", "49.831"),
-            ("label, mean", "train", "0.0153"),
-            ("label, s.d.", "train", "2.0109"),
-            ("label, mean", "test", "0.0124"),
-            ("label, s.d.", "test", "2.0180"),
+            {"graphs": (10_000, 1_000, 1_000)},
+            all={"nodes, mean": "23.155", "edges, mean": "49.831"},
+            train={"label, mean": "0.0153", "label, s.d.": "2.0109"},
+            test={"label, mean": "0.0124", "label, s.d.": "2.0180"},
         ),
     ),
     DatasetInfo(
@@ -120,22 +211,19 @@ CATALOG: tuple[DatasetInfo, ...] = (
         task="edges into 2 classes",
         size="12,000 graphs",
         licence="MIT",
-        origin="npz, generator, or official TSP.pkl",
+        origin="npz, generator; official with PyG",
         files=(
             tuple(Source(f"tsp/tsp_{split}.npz") for split in _SPLITS),
-            (Source("TSP/TSP.pkl"),),
+            (benchmark_source("TSP"),),
         ),
         facts=_facts(
             _BENCHMARK,
-            *_graphs(10_000, 1_000, 1_000),
-            ("nodes, mean", "all", "275.4"),
-            ("edges, mean", "all", "6885.0"),
-            ("nodes, fewest", "all", "50"),
-            ("nodes, most", "all", "500"),
-            ("classes", "all", "2"),
+            {"graphs": (10_000, 1_000, 1_000)},
+            all={"nodes, mean": "275.4", "edges, mean": "6885.0", "classes": "2"}
+            | {"nodes, fewest": "50", "nodes, most": "500"},
         ),
-        note="the prepared files are another draw of the same law, with Euclidean tours; those of "
-        "the official file are optimal for Concorde's GEO metric",
+        note="the prepared files are other graphs of the same distribution, with Euclidean tours; "
+        "the official tours are optimal for Concorde's GEO metric",
     ),
     DatasetInfo(
         name="IMDB-MULTI",
@@ -149,13 +237,10 @@ CATALOG: tuple[DatasetInfo, ...] = (
         splits=(),
         facts=_facts(
             "Deep Graph Kernels (KDD 2015), and the TU collection",
-            ("graphs", "all", "1500"),
-            ("nodes", "all", "19502"),
-            ("edges", "all", str(2 * 98_903)),
-            ("nodes, mean", "all", "13.00"),
-            ("edges, mean", "all", "131.87"),
-            ("classes", "all", "3"),
-            *((f"label {label}, share", "all", "0.3333") for label in range(3)),
+            {},
+            all={"graphs": "1500", "nodes": "19502", "edges": str(2 * 98_903), "classes": "3"}
+            | {"nodes, mean": "13.00", "edges, mean": "131.87"}
+            | {f"label {label}, share": "0.3333" for label in range(3)},
         ),
     ),
     DatasetInfo(
@@ -168,16 +253,15 @@ CATALOG: tuple[DatasetInfo, ...] = (
         origin="cached pickles, or images and split",
         files=(
             tuple(Source(f"miniimagenet/mini-imagenet-cache-{split}.pkl") for split in _SPLITS),
-            (
-                Source("miniimagenet/images"),
-                *(Source(f"miniimagenet_splits/{split}.csv.gz") for split in _SPLITS),
-            ),
-            (
-                Source("miniimagenet/images"),
-                *(Source(f"miniimagenet_splits/{split}.csv") for split in _SPLITS),
+            *(
+                (
+                    Source("miniimagenet/images"),
+                    *(Source(f"miniimagenet_splits/{split}.csv{end}") for split in _SPLITS),
+                )
+                for end in (".gz", "")
             ),
         ),
-        facts=_facts("Ravi and Larochelle (ICLR 2017)", *_few_shot((64, 16, 20), 600)),
+        facts=_facts("Ravi and Larochelle (ICLR 2017)", _FEW_SHOT, all=_IMAGES),
     ),
     DatasetInfo(
         name="Omniglot",
@@ -191,13 +275,12 @@ CATALOG: tuple[DatasetInfo, ...] = (
         # The usual split has no validation part.
         splits=("train", "test"),
         facts=_facts(
-            "Matching Networks (arXiv 1606.04080): 1,200 and 423 characters, 4 turns of each",
-            ("classes", "train", "4800"),
-            ("classes", "test", "1692"),
-            ("classes", "all", "6492"),
-            ("images a class, fewest", "all", "20"),
-            ("images a class, most", "all", "20"),
-            ("height", "all", "28"),
+            "Matching Networks (arXiv 1606.04080): 1,200 and 423 characters, 4 rotations of each",
+            {},
+            train={"classes": "4800"},
+            test={"classes": "1692"},
+            all={"classes": "6492", "height": "28"}
+            | {"images a class, fewest": "20", "images a class, most": "20"},
         ),
     ),
     DatasetInfo(
@@ -209,7 +292,7 @@ CATALOG: tuple[DatasetInfo, ...] = (
         licence="none stated",
         origin="npz from CIFAR-100 and the split",
         files=((CIFARFS.source,),),
-        facts=_facts("Bertinetto et al. (arXiv 1805.08136)", *_few_shot((64, 16, 20), 600)),
+        facts=_facts("Bertinetto et al. (arXiv 1805.08136)", _FEW_SHOT, all=_IMAGES),
         note="cifar_fs_100.npz holds the first 100 of each class's 600 images",
     ),
 )

@@ -1,4 +1,4 @@
-r"""Few-shot episodes: which images they are made of, and the images themselves."""
+r"""Few-shot episodes: the numbers of their images, and batches of the images themselves."""
 
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
@@ -29,20 +29,23 @@ class EpisodeSampler:
     and :obj:`n_query` further images of them as queries.
 
     Episode :math:`i` is a fixed function of :obj:`seed` and :math:`i`, on any machine: it comes
-    from the counter-based generator Philox, keyed with both. So a run that was stopped after
-    :math:`i` episodes goes on with :obj:`start=i`, and ranks take episodes of their own.
+    from the counter-based generator Philox, keyed with both. A run that was stopped after
+    :math:`i` episodes resumes with :obj:`start=i`, and each rank of a distributed run can take
+    episodes of its own.
 
     Args:
         labels (torch.Tensor or sequence of int): The class of each image.
         n_way (int): Number of classes in an episode.
         k_shot (int): Number of support images of each class.
-        n_query (int): Number of queries *in all*. They are dealt to the classes as evenly as
-            possible: 75 queries are 15 of each of 5 classes, and a single query is of a class at
-            random.
-        episodes (int, optional): The episodes end before this number; without it they never end.
-        seed (int): Seed of the episodes.
-        start (int): Number of the first episode.
+        n_query (int, optional): Number of queries *in all*, divided among the classes as evenly
+            as possible: 75 queries are 15 of each of 5 classes, and a single query is of a random
+            class. (default: :obj:`1`)
+        episodes (int, optional): Number of the episode to stop before; without it iteration never
+            ends. (default: :obj:`None`)
+        seed (int, optional): Seed of the episodes. (default: :obj:`0`)
+        start (int, optional): Number of the first episode. (default: :obj:`0`)
         names (sequence of str, optional): Names of the classes, for error messages.
+            (default: :obj:`None`)
     """
 
     def __init__(
@@ -130,7 +133,7 @@ class Tasks(NamedTuple):
     support: Tensor  # [B, n_way * k_shot, C, H, W]
     support_labels: Tensor  # [B, n_way * k_shot], in 0..n_way-1
     query: Tensor  # [B, C, H, W]
-    query_labels: Tensor  # [B], in 0..n_way-1: what the network is to say
+    query_labels: Tensor  # [B], in 0..n_way-1, the target
 
 
 class Episodes:
@@ -143,7 +146,8 @@ class Episodes:
     Args:
         images (ImageSet): The images.
         sampler (EpisodeSampler): Draws from their labels.
-        batch_size (int): Number of episodes in a batch. The last batch may be smaller.
+        batch_size (int, optional): Number of episodes in a batch. The last batch may be smaller.
+            (default: :obj:`1`)
     """
 
     def __init__(self, images: ImageSet, sampler: EpisodeSampler, batch_size: int = 1) -> None:
@@ -165,7 +169,7 @@ class Episodes:
         return -(-len(self.sampler) // self.batch_size)
 
     def tasks(self, batch: Sequence[Episode]) -> Tasks:
-        r"""The tasks of some episodes."""
+        r"""Returns the tasks of some episodes."""
         support = torch.stack([episode.support for episode in batch])
         labels = torch.stack([episode.support_labels for episode in batch])
         images = self.images.read(support.flatten())
@@ -181,5 +185,5 @@ class Episodes:
 
 
 def _order(philox: np.random.Philox, size: int) -> Tensor:
-    # Sorting random words needs nothing of numpy that may change between versions.
+    # Sorted random words: numpy's own permutation may change between versions.
     return torch.from_numpy(np.argsort(philox.random_raw(size), kind="stable"))

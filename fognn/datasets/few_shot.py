@@ -1,4 +1,4 @@
-r"""Sets of images for few-shot learning, and CIFAR-FS."""
+r"""Sets of images for few-shot learning: the base class, and CIFAR-FS."""
 
 import pickle
 from collections.abc import Callable, Sequence
@@ -11,10 +11,11 @@ from filelock import FileLock
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from fognn.datasets.flat import read_npz
 from fognn.datasets.sources import Source, fetch
+from fognn.datasets.split_dataset import read_npz
 from fognn.utils.errors import FileError
 from fognn.utils.files import disk_error, write_whole
+from fognn.utils.torch_files import load_torch
 
 __all__ = ["CIFARFS", "ImageSet", "check_split", "image_module", "kept_images"]
 
@@ -28,6 +29,7 @@ class ImageSet(Dataset[tuple[Tensor, int]]):
         labels (torch.Tensor): The number of each image's class.
         classes (sequence of str): The names of the classes.
         transform (callable, optional): Applied to each image when it is read.
+            (default: :obj:`None`)
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class ImageSet(Dataset[tuple[Tensor, int]]):
         return self.read(torch.tensor([index % len(self)]))[0], int(self.labels[index])
 
     def read(self, index: Tensor) -> Tensor:
-        r"""The images of these numbers, :obj:`float` of shape :obj:`[len(index), C, H, W]`."""
+        r"""Returns images by number, :obj:`float` of shape :obj:`[len(index), C, H, W]`."""
         images = self.images[index].contiguous().float().div_(255)
         if self.transform is None:
             return images
@@ -78,12 +80,14 @@ class CIFARFS(ImageSet):
     It is read from :obj:`cifar_fs/cifar_fs_100.npz`, which holds the first 100 of each class's
     600 images: :obj:`x_{train,val,test}`, :obj:`uint8` of shape
     :obj:`[classes, images, 32, 32, 3]`, and the names :obj:`c_{train,val,test}`. A file with more
-    images of each class may stand in its place.
+    images of each class can take its place.
 
     Args:
-        split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-        data (str or Path, optional): Folder with real files, else :obj:`$FOGNN_DATA`.
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+            (default: :obj:`"train"`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         transform (callable, optional): Applied to each image when it is read.
+            (default: :obj:`None`)
     """
 
     source = Source(
@@ -119,13 +123,13 @@ class CIFARFS(ImageSet):
 
 
 def check_split(owner: str, split: str, known: tuple[str, ...]) -> None:
-    r"""Refuses a split that is not there."""
+    r"""Raises unless :obj:`split` is one of :obj:`known`."""
     if split not in known:
         raise ValueError(f"{owner}: split must be one of {', '.join(known)}, got {split!r}")
 
 
 def image_module(owner: str) -> Any:
-    r"""Pillow's :obj:`Image`, which only those need who read image files."""
+    r"""Returns Pillow's :obj:`Image`; Pillow is an optional dependency."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -136,13 +140,14 @@ def image_module(owner: str) -> Any:
 
 
 def kept_images(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    r"""What :obj:`make` gives, kept in the file :obj:`path`, which the next call maps into memory.
+    r"""Returns what :obj:`make` returns, stored in the file :obj:`path` by the first call and
+    mapped into memory by later ones.
 
-    Of several processes that ask at once, one does the work. A damaged file is made anew.
+    If several processes call it at once, one of them does the work. A damaged file is made again.
 
     Args:
-        path (Path): The file. Its name must carry all that the content depends on.
-        make (callable): Gives tensors and lists of strings by name.
+        path (Path): The file. Its name must contain everything that the content depends on.
+        make (callable): Returns tensors and lists of strings by name.
     """
     try:
         content = _load(path)
@@ -162,7 +167,7 @@ def kept_images(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any
 
 def _load(path: Path) -> dict[str, Any] | None:
     try:
-        content: dict[str, Any] = torch.load(path, mmap=True, weights_only=True)
+        content: dict[str, Any] = load_torch(path, mmap=True)
     except (FileNotFoundError, RuntimeError, EOFError, pickle.UnpicklingError, ValueError):
         return None
     return content

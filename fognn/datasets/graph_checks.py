@@ -1,4 +1,4 @@
-r"""What a graph of a user's own must be like."""
+r"""Checks of the user's own graphs."""
 
 from typing import Any
 
@@ -10,14 +10,15 @@ from torch_geometric.data import Batch, Data
 
 from fognn.utils import checks
 
-__all__ = ["LEVELS", "NAMES", "GraphList", "tensor_of"]
+__all__ = ["LEVELS", "NAMES", "GraphList", "array_key", "cut_graphs", "row_dim", "tensor_of"]
 
 NAMES = ("x", "edge_index", "edge_attr", "y")
+_NEEDED = ("n", "e", "x", "edge_index")
 LEVELS = ("graph", "node", "edge")
 
 
 class GraphList:
-    r"""Graphs that are right and all alike, in :obj:`graphs`."""
+    r"""Graphs that passed the checks and are all alike, in :obj:`graphs`."""
 
     def __init__(self) -> None:
         self.graphs: list[Data] = []
@@ -26,15 +27,15 @@ class GraphList:
 
     @property
     def level(self) -> str:
-        r"""What a row of :obj:`y` belongs to. Where several levels fit all graphs, they cut
-        :obj:`y` at the same places, and the first is given."""
+        r"""Whether a row of :obj:`y` belongs to a graph, a node or an edge. Where several levels
+        fit all graphs, they split :obj:`y` in the same way, and the first is returned."""
         return self._levels[0]
 
     def add(self, where: str, item: Any) -> None:
-        r"""Adds a graph as int64 and float32, with nothing but :obj:`NAMES`.
+        r"""Checks a graph and adds it as int64 and float32, with nothing but :obj:`NAMES`.
 
         Args:
-            where (str): What the :class:`ValueError` of a graph that is wrong begins with.
+            where (str): The beginning of the error message for a wrong graph.
             item (Data): The graph.
         """
         graph = _checked(where, item)
@@ -59,10 +60,10 @@ class GraphList:
 
 
 def tensor_of(where: str, name: str, value: Any) -> Tensor:
-    r"""Gives an int64 or float32 tensor from a tensor, an array or a number.
+    r"""Returns an int64 or float32 tensor from a tensor, an array or a number.
 
     Args:
-        where (str): What the :class:`ValueError` of a wrong value begins with.
+        where (str): The beginning of the error message for a wrong value.
         name (str): One of :obj:`NAMES`, or the name of a count.
         value (Any): The value.
     """
@@ -131,3 +132,76 @@ def _in_words(kinds: dict[str, tuple[Any, ...]]) -> str:
         for name, (dtype, *shape) in kinds.items()
         if name != "edge_index"
     )
+
+
+def array_key(split: str | None, name: str) -> str:
+    r"""Returns the name under which a file has an array of a split."""
+    return name if split is None else f"{split}_{name}"
+
+
+def row_dim(name: str) -> int:
+    r"""Returns the dimension along which graphs are joined."""
+    return 1 if name == "edge_index" else 0
+
+
+def cut_graphs(where: str, arrays: dict[str, Any], split: str | None) -> list[Data]:
+    r"""Splits flat arrays into graphs; see :meth:`~fognn.datasets.read_graphs` for the arrays.
+
+    Args:
+        where (str): The beginning of the error message for wrong arrays.
+        arrays (dict): The arrays by name.
+        split (str, optional): The split to take.
+    """
+    missing = [key for name in _NEEDED if (key := array_key(split, name)) not in arrays]
+    if missing:
+        found = sorted(str(key) for key in arrays)
+        splits = [key.removesuffix("_edge_index") for key in found if key.endswith("_edge_index")]
+        if splits:
+            raise ValueError(
+                f"read_graphs: split must be one of {splits}, which {where} has, got {split!r}"
+            )
+        has = ", ".join(found[:10]) + (", ..." if len(found) > 10 else "")
+        raise ValueError(f"{where} must have {', '.join(missing)}, it has {has or 'nothing'}")
+    flat = {
+        name: tensor_of(where, name, arrays[key])
+        for name in dict.fromkeys((*_NEEDED, *NAMES))
+        if (key := array_key(split, name)) in arrays
+    }
+    n, e = flat.pop("n"), flat.pop("e")
+    if n.dim() != 1 or n.shape != e.shape or (n < 0).any() or (e < 0).any():
+        raise ValueError(
+            f"{where}: n and e must be counts, one of each a graph, got shapes {list(n.shape)} and "
+            f"{list(e.shape)}{', some below 0' if n.shape == e.shape else ''}"
+        )
+    counts = {"x": n, "edge_index": e, "edge_attr": e}
+    if "y" in flat:
+        counts["y"] = _counts_of_y(where, flat["y"], n, e, arrays.get(array_key(split, "y_level")))
+    pieces = {}
+    for name, value in flat.items():
+        total = int(counts[name].sum())
+        if value.dim() <= row_dim(name) or value.size(row_dim(name)) != total:
+            raise ValueError(
+                f"{where}: {name} must have {total} {'columns' if row_dim(name) else 'rows'}, "
+                f"the sum of its counts, got shape {list(value.shape)}"
+            )
+        pieces[name] = value.split(counts[name].tolist(), row_dim(name))
+    return [Data(**{name: pieces[name][graph] for name in flat}) for graph in range(len(n))]
+
+
+def _counts_of_y(where: str, y: Tensor, n: Tensor, e: Tensor, level: Any) -> Tensor:
+    counts = dict(zip(LEVELS, (torch.ones_like(n), n, e), strict=True))
+    if level is not None:
+        if str(level) not in counts:
+            raise ValueError(f"{where}: y_level must be one of {list(LEVELS)}, got {str(level)!r}")
+        return counts[str(level)]
+    rows = y.size(0) if y.dim() else 0
+    fits = [name for name, count in counts.items() if int(count.sum()) == rows]
+    if not fits:
+        totals = " or ".join(f"{int(count.sum())} ({name}s)" for name, count in counts.items())
+        raise ValueError(f"{where}: y must have {totals} rows, got {rows}")
+    if any(not torch.equal(counts[name], counts[fits[0]]) for name in fits):
+        raise ValueError(
+            f"{where}: y has a row for each {' or for each '.join(fits)}, which its {rows} rows do "
+            "not tell: y_level must say which"
+        )
+    return counts[fits[0]]

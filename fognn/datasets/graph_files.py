@@ -1,24 +1,30 @@
-r"""Graphs of a user's own, read from files and written to one."""
+r"""The user's own graphs: read from :obj:`.pt` and :obj:`.npz` files, written to :obj:`.npz`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Batch, Data, InMemoryDataset
+from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+from torch_geometric.data.storage import GlobalStorage
+from torch_geometric.edge_index import CatMetadata, SortOrder
 
-from fognn.datasets.graph_checks import LEVELS, NAMES, GraphList, tensor_of
-from fognn.datasets.graph_pt import load_pt
+from fognn.datasets.graph_checks import NAMES, GraphList, array_key, cut_graphs, row_dim
 from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, write_whole
+from fognn.utils.torch_files import RefusedNameError, load_torch
 
 __all__ = ["read_graphs", "write_graphs"]
 
 _ENDINGS = (".pt", ".npz")
-_NEEDED = ("n", "e", "x", "edge_index")
+_WANTED = (
+    "save a list of Data (of a dataset, list(dataset)) with torch.save, or write the graphs with "
+    "fognn.datasets.write_graphs"
+)
 
 
 def read_graphs(path: str | Path, split: str | None = None) -> list[Data]:
@@ -27,31 +33,32 @@ def read_graphs(path: str | Path, split: str | None = None) -> list[Data]:
 
     * :obj:`.pt`, saved with :meth:`torch.save`: a :class:`~torch_geometric.data.Data`, a list or
       tuple of them, a :class:`~torch_geometric.data.Batch`, the data and slices of an
-      :class:`~torch_geometric.data.InMemoryDataset`, or a dict of tensors as in the other form.
-      A file that names anything else is refused, and no code of it is run.
-    * :obj:`.npz`, as :meth:`write_graphs` writes it: :obj:`n` and :obj:`e`, how many nodes and
-      edges each graph has; :obj:`x`, :obj:`edge_index` (``[2, sum(e)]``, numbered within each
-      graph) and perhaps :obj:`edge_attr` and :obj:`y`, of all graphs one after another. Where the
-      rows of :obj:`y` can be cut in two ways, :obj:`y_level` says :obj:`"graph"`, :obj:`"node"` or
-      :obj:`"edge"`.
+      :class:`~torch_geometric.data.InMemoryDataset`, or a dict of tensors with the names of the
+      other format. A file that names anything else raises an error, and none of its code is run.
+    * :obj:`.npz`, as :meth:`write_graphs` writes it: :obj:`n` and :obj:`e`, the numbers of nodes
+      and edges of each graph; :obj:`x`, :obj:`edge_index` (``[2, sum(e)]``, numbered within each
+      graph) and optionally :obj:`edge_attr` and :obj:`y`, of all graphs one after another. Where
+      the rows of :obj:`y` can be split in two ways, :obj:`y_level` must be :obj:`"graph"`,
+      :obj:`"node"` or :obj:`"edge"`.
 
     Each graph has :obj:`x` with a row a node, :obj:`edge_index` in the order of the file, and
     :obj:`edge_attr` and :obj:`y` if the file has them; other attributes are left out. Integers
     are :obj:`torch.int64` and other numbers :obj:`torch.float32`, as in all datasets here.
 
-    A file that cannot be read is a :class:`~fognn.datasets.FileError`. A graph that is wrong, or
-    not like the first one, is a :class:`ValueError` with the file and the number of the graph in
-    it, from 0.
+    A file that cannot be read raises a :class:`~fognn.datasets.FileError`. A graph that is wrong,
+    or not like the first one, raises a :class:`ValueError` that names the file and the number of
+    the graph, counted from 0.
 
     Args:
         path (str or Path): The file or folder.
-        split (str, optional): If given, takes :obj:`{split}_x` for :obj:`x`, and so on.
+        split (str, optional): If given, reads :obj:`{split}_x` for :obj:`x`, and so on.
+            (default: :obj:`None`)
     """
     graphs = GraphList()
     for file in _files(Path(path).expanduser()):
-        found = _read_npz(file, split) if file.suffix.lower() == ".npz" else load_pt(file)
+        found = _read_npz(file, split) if file.suffix.lower() == ".npz" else _load_pt(file)
         if isinstance(found, dict):
-            found = _cut(file, found, split)
+            found = cut_graphs(str(file), found, split)
         elif split is not None:
             raise ValueError(
                 f"read_graphs: split must be None for {file}, which has no splits, got {split!r}"
@@ -64,12 +71,11 @@ def read_graphs(path: str | Path, split: str | None = None) -> list[Data]:
 
 
 def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
-    r"""Writes graphs to a :obj:`.npz` file, whole or not at all; :meth:`read_graphs` gives them
-    back.
+    r"""Writes graphs to a :obj:`.npz` file, whole or not at all; :meth:`read_graphs` reads it.
 
-    Each has :obj:`x`, :obj:`edge_index` and perhaps :obj:`edge_attr` and :obj:`y` (a row a node,
-    a row an edge, or one row), and is checked as in :meth:`read_graphs`. Integers lie on disk in
-    the smallest type that holds them.
+    Each has :obj:`x`, :obj:`edge_index` and optionally :obj:`edge_attr` and :obj:`y` (a row a
+    node, a row an edge, or one row), and is checked as in :meth:`read_graphs`. Integers are stored
+    in the smallest type that holds them.
 
     Args:
         path (str or Path): The file.
@@ -95,7 +101,7 @@ def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
     }
     for name in checked.graphs[0].to_dict():
         parts = [graph[name] for graph in checked.graphs]
-        arrays[name] = torch.cat(parts, _dim(name)).numpy()
+        arrays[name] = torch.cat(parts, row_dim(name)).numpy()
     arrays = {name: _narrowed(array) for name, array in arrays.items()}
     if "y" in arrays:
         arrays["y_level"] = np.array(checked.level)
@@ -105,7 +111,7 @@ def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        # A hidden file is half of one that somebody writes just now.
+        # A hidden file may be one that is being written.
         shown = (file for file in path.iterdir() if not file.name.startswith("."))
         files = sorted(file for file in shown if file.suffix.lower() in _ENDINGS)
         if not files:
@@ -123,8 +129,8 @@ def _files(path: Path) -> list[Path]:
 def _read_npz(path: Path, split: str | None) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as file:
-            # Other splits may be large: of them the names are enough.
-            wanted = {_prefixed(split, name) for name in (*_NEEDED, *NAMES, "y_level")}
+            # Other splits may be large, and only their names are needed.
+            wanted = {array_key(split, name) for name in ("n", "e", *NAMES, "y_level")}
             return {key: file[key] if key in wanted else None for key in file.files}
     except DAMAGE as error:
         raise FileError(
@@ -133,73 +139,78 @@ def _read_npz(path: Path, split: str | None) -> dict[str, Any]:
         ) from error
 
 
-def _prefixed(split: str | None, name: str) -> str:
-    return name if split is None else f"{split}_{name}"
-
-
-def _dim(name: str) -> int:
-    return 1 if name == "edge_index" else 0
-
-
-def _cut(path: Path, arrays: dict[str, Any], split: str | None) -> list[Data]:
-    missing = [key for name in _NEEDED if (key := _prefixed(split, name)) not in arrays]
-    if missing:
-        found = sorted(str(key) for key in arrays)
-        splits = [key.removesuffix("_edge_index") for key in found if key.endswith("_edge_index")]
-        if splits:
-            raise ValueError(
-                f"read_graphs: split must be one of {splits}, which {path} has, got {split!r}"
-            )
-        has = ", ".join(found[:10]) + (", ..." if len(found) > 10 else "")
-        raise ValueError(f"{path} must have {', '.join(missing)}, it has {has or 'nothing'}")
-    flat = {
-        name: tensor_of(str(path), name, arrays[key])
-        for name in dict.fromkeys((*_NEEDED, *NAMES))
-        if (key := _prefixed(split, name)) in arrays
-    }
-    n, e = flat.pop("n"), flat.pop("e")
-    if n.dim() != 1 or n.shape != e.shape or (n < 0).any() or (e < 0).any():
-        raise ValueError(
-            f"{path}: n and e must be counts, one of each a graph, got shapes {list(n.shape)} and "
-            f"{list(e.shape)}{', some below 0' if n.shape == e.shape else ''}"
-        )
-    counts = {"x": n, "edge_index": e, "edge_attr": e}
-    if "y" in flat:
-        counts["y"] = _counts_of_y(path, flat["y"], n, e, arrays.get(_prefixed(split, "y_level")))
-    pieces = {}
-    for name, value in flat.items():
-        total = int(counts[name].sum())
-        if value.dim() <= _dim(name) or value.size(_dim(name)) != total:
-            raise ValueError(
-                f"{path}: {name} must have {total} {'columns' if _dim(name) else 'rows'}, "
-                f"the sum of its counts, got shape {list(value.shape)}"
-            )
-        pieces[name] = value.split(counts[name].tolist(), _dim(name))
-    return [Data(**{name: pieces[name][graph] for name in flat}) for graph in range(len(n))]
-
-
-def _counts_of_y(path: Path, y: Tensor, n: Tensor, e: Tensor, level: Any) -> Tensor:
-    counts = dict(zip(LEVELS, (torch.ones_like(n), n, e), strict=True))
-    if level is not None:
-        if str(level) not in counts:
-            raise ValueError(f"{path}: y_level must be one of {list(LEVELS)}, got {str(level)!r}")
-        return counts[str(level)]
-    rows = y.size(0) if y.dim() else 0
-    fits = [name for name, count in counts.items() if int(count.sum()) == rows]
-    if not fits:
-        totals = " or ".join(f"{int(count.sum())} ({name}s)" for name, count in counts.items())
-        raise ValueError(f"{path}: y must have {totals} rows, got {rows}")
-    if any(not torch.equal(counts[name], counts[fits[0]]) for name in fits):
-        raise ValueError(
-            f"{path}: y has a row for each {' or for each '.join(fits)}, which its {rows} rows do "
-            "not tell: y_level must say which"
-        )
-    return counts[fits[0]]
-
-
 def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype.kind != "i" or not array.size:
         return array
     small = np.result_type(np.min_scalar_type(array.min()), np.min_scalar_type(array.max()))
     # A common type of int8 and uint64 would be a float.
     return array.astype(small) if small.kind in "iu" else array
+
+
+def _load_pt(path: Path) -> list[Any] | dict[str, Any]:
+    r"""Returns the graphs of a :obj:`.pt` file, unchecked, or a dict of flat tensors."""
+    # Not PyG's own reader, which falls back to running a file that names other things.
+    try:
+        return _graphs_in(load_torch(path, _NAMES))
+    except _NoGraphsError as error:
+        raise ValueError(f"{path} holds {error}: {_WANTED}") from error
+    except RefusedNameError as error:
+        raise FileError(
+            f"{path} is not read, it names {error.name}, which no graph needs: {_WANTED}"
+        ) from error
+    except DAMAGE as error:
+        what = f"{type(error).__name__}: {str(error).splitlines()[0]}" if str(error) else "cut off"
+        raise FileError(f"{path} is not a whole .pt file of graphs ({what}): {_WANTED}") from error
+
+
+class _NoGraphsError(Exception):
+    r"""The file could be read, and has no graphs in it."""
+
+
+def _graphs_in(content: Any) -> list[Any] | dict[str, Any]:
+    if isinstance(content, dict):
+        return content
+    if isinstance(content, Batch):
+        if not hasattr(content, "_slice_dict"):
+            raise _NoGraphsError("a Batch that does not know where its graphs begin")
+        content = content.to_data_list()
+    elif isinstance(content, Data):
+        content = [content]
+    elif _is_collated(content):
+        dataset = InMemoryDataset()
+        first = content[0]
+        dataset._data = Data.from_dict(first) if isinstance(first, dict) else first
+        dataset.slices = content[1]
+        content = [dataset.get(index) for index in range(dataset.len())]
+    if not isinstance(content, list | tuple):
+        raise _NoGraphsError(f"a {type(content).__name__}")
+    # New objects: a file can set any attribute of an object of PyG.
+    return [Data.from_dict(item.to_dict()) if type(item) is Data else item for item in content]
+
+
+def _is_collated(content: Any) -> bool:
+    return (
+        isinstance(content, tuple)
+        and len(content) in (2, 3)
+        and isinstance(content[0], Data | dict)
+        and isinstance(content[1], dict | None)
+    )
+
+
+def _new_batch(*_: type) -> Any:
+    return Batch(_base_cls=Data)
+
+
+class _BatchMaker:
+    r"""Stands for PyG's object whose call makes a batch: torch calls only what is on the list."""
+
+    def __new__(cls) -> Callable[..., Any]:  # type: ignore[misc]
+        return _new_batch
+
+
+_NAMES: list[Any] = [
+    *(Data, DataEdgeAttr, DataTensorAttr, GlobalStorage),
+    *(Batch, type(_new_batch()), _new_batch),
+    (_BatchMaker, "torch_geometric.data.batch.DynamicInheritanceGetter"),
+    *(EdgeIndex, SortOrder, CatMetadata),
+]

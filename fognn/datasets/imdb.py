@@ -1,21 +1,22 @@
 r"""IMDB-MULTI: 1,500 ego-networks of actors, three genres, no features."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.datasets import TUDataset
+from torch_geometric.io import read_tu_data
+from torch_geometric.utils import is_undirected
 
-from fognn.datasets.imdb_files import integer_rows, read_text, read_tu
-from fognn.datasets.sources import Source, cache_dir, fetch, find
-from fognn.datasets.split_dataset import SplitDataset
+from fognn.datasets.sources import Source, cache_dir, fetch, find, pyg_download
+from fognn.datasets.split_dataset import SplitDataset, flatten
+from fognn.utils import checks
 from fognn.utils.errors import FileError
-from fognn.utils.files import sha256_of
+from fognn.utils.files import DAMAGE, sha256_of
 
 __all__ = ["TEXT", "IMDBMulti"]
 
@@ -32,6 +33,9 @@ _TU = [
     )
     for name in ("A", "graph_indicator", "graph_labels")
 ]
+_NAME = "IMDB-MULTI"
+_CLASSES = 3
+_Graph = tuple[int, Tensor, int]  # nodes, edge_index, label
 _TRAIN_SHA256 = (
     "0ae8bf61aaf06d3e3f385602feeeed97acc04989547f95bf86c070dfea76cfc0",
     "69e0b4da0c30d1ceb11b1ecd9ba77f6ed5a8a8c9e826b8fe28adbf88db7d941f",
@@ -60,27 +64,25 @@ _TEST_SHA256 = (
 
 class IMDBMulti(SplitDataset):
     r"""The IMDB-MULTI dataset of the `"Deep Graph Kernels"
-    <https://dl.acm.org/doi/10.1145/2783258.2783417>`_ paper: 1,500 graphs, 500
-    of each of three classes, 19,502 nodes and 98,903 undirected edges.
+    <https://dl.acm.org/doi/10.1145/2783258.2783417>`_ paper: 1,500 graphs, 500 of each of three
+    classes, 19,502 nodes and 98,903 undirected edges.
 
-    A node has the single feature 1, an edge stands in both directions, and
-    there are no self loops. The dataset has no fixed split: :meth:`folds` and
-    :meth:`stratified_folds` give indices for cross-validation.
+    A node has the single feature 1, each edge is there in both directions, and there are no self
+    loops. The dataset has no fixed split: :meth:`folds` and :meth:`stratified_folds` return
+    indices for cross-validation.
 
     Args:
-        root (str or Path, optional): Where processed files go.
-            If :obj:`None`, the folder :obj:`imdb_multi` in the cache.
-        source (str, optional): :obj:`"text"` for :obj:`imdb_multi/IMDBMULTI.txt`
-            as in the DGCNN code, downloaded if it is not there; :obj:`"tu"` for
-            an unpacked :obj:`IMDB-MULTI` folder of the TU collection;
-            :obj:`"pyg"` for :class:`~torch_geometric.datasets.TUDataset` and
-            its own download. The two TU sources drop repeated edges and self
-            loops, as PyG does. (default: :obj:`"text"`)
-        data (str or Path, optional): The folder with real files.
-            If :obj:`None`, :obj:`$FOGNN_DATA`.
-        transform (callable, optional): Applied at every access.
-        pre_transform (callable, optional): Applied before saving to disk.
-        pre_filter (callable, optional): Says which graphs are kept.
+        root (str or Path, optional): The folder for processed files. (default: a folder in the
+            cache)
+        source (str, optional): :obj:`"text"` for :obj:`imdb_multi/IMDBMULTI.txt` as in the DGCNN
+            code, downloaded if it is not there; :obj:`"tu"` for an unpacked :obj:`IMDB-MULTI`
+            folder of the TU collection; :obj:`"pyg"` for
+            :class:`~torch_geometric.datasets.TUDataset` and its own download. PyG drops repeated
+            edges and self loops of a TU folder. (default: :obj:`"text"`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        transform (callable, optional): Applied at every access. (default: :obj:`None`)
+        pre_transform (callable, optional): Applied before saving to disk. (default: :obj:`None`)
+        pre_filter (callable, optional): Returns whether a graph is kept. (default: :obj:`None`)
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class IMDBMulti(SplitDataset):
         super().__init__(root, "imdb_multi", variant, transform, pre_transform, pre_filter)
 
     def _fingerprint(self) -> str:
-        r"""Ties the processed file to the raw one, so another raw file is read afresh."""
+        r"""Returns a digest of the raw files, so that changed files are read again."""
         if self._source == "pyg":
             return "official"
         sources = [TEXT] if self._source == "text" else _TU
@@ -112,30 +114,26 @@ class IMDBMulti(SplitDataset):
 
     def read(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         if self._source == "text":
-            sizes, src, dst, y = read_text(fetch(TEXT, self._folder))
+            graphs = list(_read_text(fetch(TEXT, self._folder)))
         elif self._source == "tu":
-            sizes, src, dst, y = read_tu([fetch(source, self._folder) for source in _TU])
+            graphs = _read_tu({fetch(source, self._folder).parent for source in _TU})
         else:
-            folder = _download_tu(Path(self.root) / "pyg")
-            sizes, src, dst, y = read_tu([folder / Path(source.path).name for source in _TU])
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        order = np.lexsort((src, dst))
-        src, dst = src[order], dst[order]
-        graph = np.repeat(np.arange(len(sizes)), sizes)[dst]
-        edges = np.concatenate([[0], np.cumsum(np.bincount(graph, minlength=len(sizes)))])
-        tensors = {
-            "x": torch.ones(int(start[-1]), 1),
-            "edge_index": torch.from_numpy(np.stack([src, dst]) - start[graph]),
-            "y": torch.from_numpy(y),
-        }
-        slices = {"x": start, "edge_index": edges, "y": np.arange(len(sizes) + 1)}
-        return tensors, {key: torch.from_numpy(value) for key, value in slices.items()}
+            root = Path(self.root) / "pyg"
+            raw = root / "IMDB-MULTI" / "raw"
+            instead = f"use source='text', or source='tu' with its files in {cache_dir() / _NAME}"
+            with pyg_download(_NAME, root, raw / f"{_NAME}_A.txt", instead):
+                TUDataset(str(root), _NAME)
+            graphs = _read_tu({raw})
+        return flatten(
+            {"x": torch.ones(n, 1), "edge_index": edge_index, "y": torch.tensor([label])}
+            for n, edge_index, label in graphs
+        )
 
     def folds(self) -> list[tuple[Tensor, Tensor]]:
-        r"""The ten folds that come with the text file: indices to train and to test on.
+        r"""Returns the ten folds that come with the text file: indices to train and to test on.
 
-        They number the graphs of the text file, so they are there for
-        :obj:`source="text"` and an unfiltered dataset only.
+        They number the graphs of the text file: :obj:`source` must be :obj:`"text"` and
+        :obj:`pre_filter` must be :obj:`None`.
         """
         if self._source != "text" or self.pre_filter is not None:
             raise ValueError(
@@ -151,7 +149,7 @@ class IMDBMulti(SplitDataset):
                 paths.append(
                     fetch(Source(f"imdb_multi/{name}", f"{_URL}/{name}", digest), self._folder)
                 )
-            train, test = ([row[0] for _, row in integer_rows(path, 1)] for path in paths)
+            train, test = ([row[0] for _, row in _integer_rows(path, 1)] for path in paths)
             if sorted(train + test) != list(range(self.len())):
                 raise FileError(
                     f"{paths[0]} and {paths[1]} must name each of the {self.len()} graphs once, "
@@ -161,14 +159,14 @@ class IMDBMulti(SplitDataset):
         return folds
 
     def stratified_folds(self, k: int = 10, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
-        r"""Cuts the dataset into folds in which the classes are as even as can be.
+        r"""Divides the dataset into folds with as even a number of each class as possible.
 
-        The order of the graphs comes from SHA-256 of seed and index, so a seed
-        means the same folds on any machine and library version.
+        The order of the graphs comes from SHA-256 of seed and index, so a seed gives the same
+        folds on any machine and with any version of a library.
 
         Args:
             k (int, optional): Number of folds. (default: :obj:`10`)
-            seed (int, optional): Which of the many cuts. (default: :obj:`0`)
+            seed (int, optional): Seed of the order. (default: :obj:`0`)
         """
         labels = torch.cat([data.y for data in self]).tolist()
         smallest = min(labels.count(label) for label in set(labels))
@@ -179,22 +177,97 @@ class IMDBMulti(SplitDataset):
             )
         if not isinstance(seed, int):
             raise ValueError(f"IMDBMulti.stratified_folds: seed must be an int, got {seed!r}")
-        # Dealing the graphs out class by class, like cards, evens out classes and folds at once.
-        dealt = sorted(
+        # Taking every k-th graph, class after class, gives folds and classes of even size.
+        ordered = sorted(
             range(len(labels)),
             key=lambda i: (labels[i], hashlib.sha256(f"{seed} {i}".encode()).digest()),
         )
-        parts = [sorted(dealt[fold::k]) for fold in range(k)]
+        parts = [sorted(ordered[fold::k]) for fold in range(k)]
         return [
-            (torch.tensor(sorted(set(dealt) - set(test))), torch.tensor(test)) for test in parts
+            (torch.tensor(sorted(set(ordered) - set(test))), torch.tensor(test)) for test in parts
         ]
 
 
-def _download_tu(root: Path) -> Path:
+def _bad(path: Path, line: int, what: str) -> NoReturn:
+    raise FileError(f"{path}, line {line}: {what}; remove the file and get it again")
+
+
+def _integer_rows(path: Path, width: int | None = None) -> Iterator[tuple[int, list[int]]]:
+    r"""Yields each line's number and its integers, which blanks separate."""
+    with open(path, encoding="ascii", errors="replace") as file:
+        for line, text in enumerate(file, 1):
+            try:
+                row = [int(word) for word in text.split()]
+            except ValueError:
+                _bad(path, line, f"expected integers, got {text.strip()[:60]!r}")
+            if width is not None and len(row) != width:
+                _bad(path, line, f"expected {width} integers, got {len(row)}")
+            yield line, row
+
+
+def _read_text(path: Path) -> Iterator[_Graph]:
+    r"""Reads: number of graphs; a graph: nodes, label; a node: tag, degree, neighbours."""
+    rows = _integer_rows(path)
+    line = 0
+
+    def following(what: str) -> list[int]:
+        nonlocal line
+        line, row = next(rows, (line + 1, None))
+        if row is None:
+            _bad(path, line, f"the file ends, expected {what}")
+        return row
+
+    count = following("the number of graphs")
+    if len(count) != 1 or count[0] < 1:
+        _bad(path, line, f"expected the number of graphs, got {count}")
+    for _ in range(count[0]):
+        header = following("a graph's nodes and label")
+        if len(header) != 2 or header[0] < 1 or header[1] not in range(_CLASSES):
+            _bad(path, line, f"expected nodes and a label from 0 to {_CLASSES - 1}, got {header}")
+        (size, label), top = header, line + 1
+        around = []
+        for node in range(size):
+            row = following(f"the neighbours of node {node}")
+            if len(row) < 2 or row[1] != len(row) - 2:
+                _bad(path, line, "expected tag, degree and as many neighbours as the degree says")
+            around.append(set(row[2:]))
+            if len(around[-1]) != row[1] or node in around[-1]:
+                _bad(path, line, f"node {node} has a neighbour twice, or itself as a neighbour")
+            if around[-1] and not 0 <= min(around[-1]) <= max(around[-1]) < size:
+                _bad(path, line, f"node {node} has a neighbour that is not in 0..{size - 1}")
+        for node, others in enumerate(around):
+            for other in others:
+                if node not in around[other]:
+                    _bad(path, top + node, f"node {other} does not name node {node} in return")
+        edges = [(other, node) for node, others in enumerate(around) for other in others]
+        yield size, torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).t(), label
+    if any(row for _, row in rows):
+        _bad(path, line + 1, f"expected the end of the file after {count[0]} graphs")
+
+
+def _read_tu(folders: set[Path]) -> list[_Graph]:
+    r"""Reads a folder of the TU collection with PyG, which does not check its content."""
+    if len(folders) > 1:
+        raise FileError(f"the files of {_NAME} must be in one folder, they are in {folders}")
+    (folder,) = folders
     try:
-        return Path(TUDataset(str(root), "IMDB-MULTI").raw_dir)
-    except Exception as error:  # its download raises whatever its network library does
+        data, slices, _ = read_tu_data(str(folder), _NAME)
+        sizes = slices["x"].diff().tolist() if "x" in slices else data._num_nodes
+        counts = slices["edge_index"].diff().tolist()
+        counts += [0] * (len(sizes) - len(counts))  # PyG forgets last graphs that have no edges
+        edges = data.edge_index.split(counts, dim=1)
+        if not len(sizes) == len(edges) == len(data.y):
+            raise ValueError(f"{len(sizes)} graphs and {len(data.y)} labels")
+        for number, (size, edge_index) in enumerate(zip(sizes, edges, strict=True), 1):
+            if checks.outside(edge_index, size) is not None:
+                raise ValueError(f"graph {number} has an edge to a node that it does not have")
+            if not is_undirected(edge_index, num_nodes=size):
+                raise ValueError(f"graph {number} has an edge in one direction only")
+        if int(data.y.max()) + 1 != _CLASSES:
+            raise ValueError(f"{int(data.y.max()) + 1} classes, expected {_CLASSES}")
+    except DAMAGE as error:
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         raise FileError(
-            f"PyG could not get IMDB-MULTI ({type(error).__name__}: {error}): check the network, "
-            f"or use source='text', or source='tu' with its files in {cache_dir() / 'IMDB-MULTI'}"
+            f"{folder} is not a whole TU folder of {_NAME} ({reason}): remove it and get it again"
         ) from error
+    return list(zip(sizes, edges, data.y.tolist(), strict=True))

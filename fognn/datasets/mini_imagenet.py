@@ -1,4 +1,4 @@
-r"""miniImageNet: 100 classes of ImageNet in small pictures."""
+r"""miniImageNet: 100 classes of ImageNet, 84x84."""
 
 import csv
 import gzip
@@ -29,25 +29,27 @@ class MiniImageNet(ImageSet):
     <https://openreview.net/forum?id=rJY0-Kcll>`_ paper: 64 classes for training, 16 for
     validation and 20 for testing, 600 images each, 84x84 in colour.
 
-    The images are ImageNet's and cannot be downloaded from here. Two forms of them are read from
-    the data folder, the first that is there:
+    ImageNet's licence forbids a download. Two forms of the images are read from the data folder,
+    the first one that is there:
 
     * the common cached pickle, :obj:`miniimagenet/mini-imagenet-cache-{split}.pkl`, with an
-      unpickler that admits arrays only;
-    * the files that the split's table names, in one folder, :obj:`miniimagenet/images`. The table
-      is :obj:`miniimagenet_splits/{split}.csv.gz`, or :obj:`.csv`, with the columns
-      :obj:`filename,label`. Pictures are made 84x84 by Lanczos' filter, once, and kept.
+      unpickler that accepts nothing but arrays;
+    * the image files that the table of the split names, in the folder :obj:`miniimagenet/images`.
+      The table is :obj:`miniimagenet_splits/{split}.csv.gz`, or :obj:`.csv`, with the columns
+      :obj:`filename,label`. Images are resized to 84x84 by Lanczos' filter once and stored.
 
     Classes are numbered in the order of their names.
 
     Args:
-        root (str or Path, optional): Where the small images are kept. If :obj:`None`, the folder
-            :obj:`miniimagenet` in the cache.
-        split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-        images (str or Path, optional): The folder of images, wherever it is. The pickle is then
-            not looked for.
-        data (str or Path, optional): Folder with real files, else :obj:`$FOGNN_DATA`.
+        root (str or Path, optional): The folder for the resized images. If :obj:`None`, the
+            folder :obj:`miniimagenet` in the cache.
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+            (default: :obj:`"train"`)
+        images (str or Path, optional): A folder of images in another place. The pickle is then
+            not looked for. (default: :obj:`None`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         transform (callable, optional): Applied to each image when it is read.
+            (default: :obj:`None`)
     """
 
     def __init__(
@@ -117,7 +119,7 @@ def _read_table(split: str, data: str | Path | None) -> list[tuple[str, str]]:
 
 
 def _digest(paths: list[Path]) -> str:
-    r"""Of names, sizes and times, so that exchanged images are read anew."""
+    r"""Returns a digest of names, sizes and times, so that changed images are read again."""
     digest, missing = hashlib.sha256(), []
     for path in paths:
         try:

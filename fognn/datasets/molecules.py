@@ -1,9 +1,11 @@
-r"""Molecules as graphs: from a SMILES string, and from a csv file of them."""
+r"""Molecules: graphs from SMILES strings and csv files, and the label of ZINC."""
 
 import csv
+import importlib.util
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -11,7 +13,15 @@ from typing import Any, NamedTuple
 import torch
 from torch_geometric.data import Data
 
-__all__ = ["ATOMS", "BadLine", "parse_smiles", "rdkit_module", "read_smiles_csv", "smiles_to_graph"]
+__all__ = [
+    "ATOMS",
+    "BadLine",
+    "parse_smiles",
+    "penalised_logp",
+    "rdkit_module",
+    "read_smiles_csv",
+    "smiles_to_graph",
+]
 
 # The token of an atom is its place here: symbol, explicit hydrogens, charge.
 ATOMS = (
@@ -24,7 +34,7 @@ _BONDS = (1, 2, 3)  # single, double, triple
 
 
 class BadLine(NamedTuple):
-    r"""A line of a csv file that gives no graph."""
+    r"""A line of a csv file from which no graph can be made."""
 
     line: int
     smiles: str
@@ -32,7 +42,7 @@ class BadLine(NamedTuple):
 
 
 def rdkit_module() -> ModuleType:
-    r"""RDKit with :obj:`rdkit.Chem` loaded, which only those need who have SMILES."""
+    r"""Returns RDKit with :obj:`rdkit.Chem` loaded; RDKit is an optional dependency."""
     try:
         import rdkit
         from rdkit import Chem  # noqa: F401  (the submodule must be loaded)
@@ -44,11 +54,11 @@ def rdkit_module() -> ModuleType:
 
 
 def parse_smiles(smiles: str) -> Any:
-    r"""RDKit's molecule of a SMILES string, or a :class:`ValueError` with the reason."""
+    r"""Returns RDKit's molecule of a SMILES string, or raises a :class:`ValueError`."""
     rdkit = rdkit_module()
     if not isinstance(smiles, str) or not smiles.strip():
         raise ValueError(f"smiles must be a non-empty string, got {smiles!r}")
-    # RDKit would print each problem on its own; here the error says it.
+    # RDKit would print each problem; here the error has it.
     with rdkit.rdBase.BlockLogs():
         molecule = rdkit.Chem.MolFromSmiles(smiles)
         if molecule is not None and molecule.GetNumAtoms():
@@ -69,21 +79,20 @@ def _atom_name(atom: Any) -> str:
 
 
 def smiles_to_graph(smiles: str) -> Data:
-    r"""Turns a SMILES string into a graph like those of ZINC.
+    r"""Converts a SMILES string into a graph like those of ZINC.
 
-    The molecule is kekulised. The token of an atom is the place in
-    :obj:`ATOMS` of its symbol, its explicit hydrogens and its charge; an atom
-    has explicit hydrogens where the string writes them in brackets, as in
-    :obj:`[C@H]` and :obj:`[NH+]`. Atoms keep the order of the string.
+    The molecule is kekulised. The token of an atom is the place in :obj:`ATOMS` of its symbol, its
+    explicit hydrogens and its charge; an atom has explicit hydrogens where the string writes them
+    in brackets, as in :obj:`[C@H]` and :obj:`[NH+]`. Atoms keep the order of the string. (PyG's
+    :obj:`from_smiles` has other features, on which a network of ZINC cannot be used.)
 
     Args:
         smiles (str): The molecule.
 
     Returns:
-        :class:`~torch_geometric.data.Data` with :obj:`x` (int64, ``[N]``,
-        tokens 0 to 27), :obj:`edge_index` (both directions, sorted by target,
-        then source), :obj:`edge_attr` (int64, ``[E]``, bonds 1 to 3) and
-        :obj:`smiles`.
+        :class:`~torch_geometric.data.Data` with :obj:`x` (int64, ``[N]``, tokens 0 to 27),
+        :obj:`edge_index` (both directions, sorted by target, then source), :obj:`edge_attr`
+        (int64, ``[E]``, bonds 1 to 3) and :obj:`smiles`.
     """
     molecule = parse_smiles(smiles)
     rdkit_module().Chem.Kekulize(molecule, clearAromaticFlags=True)
@@ -127,11 +136,12 @@ def read_smiles_csv(
     Args:
         path (str or Path): The csv file.
         smiles_column (str, optional): The column of the SMILES strings.
-        target_column (str, optional): The column of a number that becomes
-            :obj:`y` (float32, ``[1]``).
-        skip_bad (bool, optional): If :obj:`False`, the first bad line is a
-            :class:`ValueError` that names it. If :obj:`True`, bad lines are
-            left out, a warning says how many, and they are returned.
+            (default: :obj:`"smiles"`)
+        target_column (str, optional): The column of a number that becomes :obj:`y` (float32,
+            ``[1]``). (default: :obj:`None`)
+        skip_bad (bool, optional): If :obj:`False`, the first bad line raises a
+            :class:`ValueError`. If :obj:`True`, bad lines are left out and returned, with a
+            warning. (default: :obj:`False`)
 
     Returns:
         The graphs, and the lines that were left out.
@@ -190,3 +200,83 @@ def _number(column: str, text: str | None) -> float:
     if not math.isfinite(value):
         raise ValueError(f"column {column!r} must be a finite number, got {text!r}")
     return value
+
+
+@cache
+def _sa_score() -> Callable[[Any], float]:
+    from rdkit import RDConfig
+
+    # RDKit ships the score as a contributed script, not as a module.
+    path = Path(RDConfig.RDContribDir) / "SA_Score" / "sascorer.py"
+    spec = importlib.util.spec_from_file_location("fognn_sascorer", path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise ImportError(
+            f"penalised_logp needs RDKit's SA_Score, and {path} is not there: install RDKit from "
+            'PyPI with pip install "fognn[chem]"'
+        )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    score: Callable[[Any], float] = module.calculateScore
+    return score
+
+
+def _longest_ring(molecule: Any) -> int:
+    r"""Returns the length of the longest ring of a cycle basis.
+
+    A cycle basis is not unique and the label depends on the choice: the ring of twelve around two
+    fused rings counts if the search meets it first. The published labels come from the search of
+    :obj:`networkx.cycle_basis` (Paton, *CACM* 12(9), 1969) from the first atom, written here
+    because networkx is no dependency.
+    """
+    longest = 0
+    parent: dict[int, int] = {}
+    for root in range(molecule.GetNumAtoms()):
+        if root in parent:
+            continue
+        parent[root] = root
+        closed: dict[int, set[int]] = {root: set()}  # neighbours to skip
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            for neighbour in sorted(
+                atom.GetIdx() for atom in molecule.GetAtomWithIdx(node).GetNeighbors()
+            ):
+                if neighbour not in parent:
+                    parent[neighbour] = node
+                    closed[neighbour] = {node}
+                    stack.append(neighbour)
+                elif neighbour not in closed[node]:
+                    length, up = 2, node
+                    while up not in closed[neighbour]:
+                        up = parent[up]
+                        length += 1
+                    longest = max(longest, length)
+                    closed[neighbour].add(node)
+    return longest
+
+
+def penalised_logp(smiles: str) -> float:
+    r"""Computes the label of ZINC, the penalised and normalised water-octanol partition
+    coefficient.
+
+    .. math::
+        y = 0.697631795 \, \mathrm{logP} - 1.198167600 \, \mathrm{SA}
+        - 3.475139158 \max(0, \ell - 6) + 2.111829992
+
+    with Crippen's logP, the synthetic accessibility score SA, and the longest ring :math:`\ell` of
+    a cycle basis. The basis depends on the order of the atoms, so with fused rings another SMILES
+    string of the same molecule can have another label.
+
+    Args:
+        smiles (str): The molecule.
+    """
+    molecule = parse_smiles(smiles)
+    from rdkit.Chem.rdMolDescriptors import CalcCrippenDescriptors
+
+    excess = max(0, _longest_ring(molecule) - 6)
+    return float(
+        0.697631795 * CalcCrippenDescriptors(molecule)[0]
+        - 1.198167600 * _sa_score()(molecule)
+        - 3.475139158 * excess
+        + 2.111829992
+    )

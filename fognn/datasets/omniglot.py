@@ -46,25 +46,30 @@ class Omniglot(ImageSet):
     <https://doi.org/10.1126/science.aab3050>`_ paper: 1,623 characters, 20 drawings of each.
 
     As in the `"Matching networks for one shot learning" <https://arxiv.org/abs/1606.04080>`_
-    paper, the two official archives are put together, 1,200 characters are for training and the
-    other 423 for testing, whatever their alphabet, drawings are 28x28, and each character turned
-    by 90, 180 and 270 degrees counts as three more classes. That paper does not say which
-    characters it took. Here the characters stand in the order of their names, those of
+    paper, the two official archives are joined, 1,200 characters are for training and the other
+    423 for testing, whatever their alphabet, drawings are 28x28, and each character rotated by 90,
+    180 and 270 degrees counts as three more classes. That paper does not say which characters are
+    in which split. Here the characters are in the order of their names, those of
     :obj:`images_background` first, and are then shuffled by :obj:`seed`; the first 1,200 are for
-    training. With :obj:`seed=None` they stay in this order.
+    training. With :obj:`seed=None` they are not shuffled.
 
-    Ink is 1 and paper is 0. The archives are read in place, once; nothing is unpacked.
+    Ink is 1 and paper is 0. The archives are read in place, once. (torchvision's dataset unpacks
+    them, and has neither this split nor 28x28.)
 
     Args:
-        root (str or Path, optional): Where the small images are kept. If :obj:`None`, the folder
-            :obj:`omniglot` in the cache.
-        split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-        validation (int): How many of the 1,200 are the split :obj:`"val"` and not in
-            :obj:`"train"`, the last ones; 172 is common.
-        rotations (bool): Whether turned characters are further classes.
-        seed (int, optional): Which characters are in which split.
-        data (str or Path, optional): Folder with real files, else :obj:`$FOGNN_DATA`.
+        root (str or Path, optional): The folder for the resized images. If :obj:`None`, the
+            folder :obj:`omniglot` in the cache.
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+            (default: :obj:`"train"`)
+        validation (int, optional): The number of characters of the split :obj:`"val"`: the last
+            ones of the 1,200, which are then not in :obj:`"train"`; 172 is common.
+            (default: :obj:`0`)
+        rotations (bool, optional): Whether rotated characters are further classes.
+            (default: :obj:`True`)
+        seed (int, optional): Decides which characters are in which split. (default: :obj:`0`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         transform (callable, optional): Applied to each image when it is read.
+            (default: :obj:`None`)
     """
 
     def __init__(
@@ -86,7 +91,7 @@ class Omniglot(ImageSet):
             )
         if seed is not None and not 0 <= seed < 1 << 64:
             raise ValueError(f"Omniglot: seed must be None or an int of at least 0, got {seed}")
-        # A file in the user's folder counts as it is: its content is checked below.
+        # Not fetch alone: it warns of another checksum, and here the content is checked.
         archives = {
             name: find(source, data) or fetch(source, data) for name, source in SOURCES.items()
         }
@@ -137,7 +142,7 @@ def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
 
 
 def _read_archive(path: Path) -> dict[str, list[Any]]:
-    r"""The drawings of each character, in the order of their names."""
+    r"""Returns the drawings of each character, in the order of their names."""
     pillow = image_module("Omniglot")
     characters: dict[str, list[Any]] = {}
     try:
@@ -158,7 +163,7 @@ def _drawing(pillow: Any, file: zipfile.ZipFile, path: Path, name: str) -> Any:
     member = file.getinfo(name)
     if member.file_size > _LARGEST or member.flag_bits & 1:
         wrong = "encrypted" if member.flag_bits & 1 else "too large for a drawing"
-        raise FileError(f"{path} is refused: its member {name!r} is {wrong}; get it again")
+        raise FileError(f"{path} is not read: its member {name!r} is {wrong}; get it again")
     content = file.read(name)
     try:
         with pillow.open(io.BytesIO(content), formats=["PNG"]) as image:

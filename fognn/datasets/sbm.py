@@ -8,16 +8,20 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.flat import file_stamp, flatten, slices_of
 from fognn.datasets.sbm_generator import (
     SBMGraphs,
     check_arguments,
     generate_cluster,
     generate_pattern,
 )
-from fognn.datasets.sources import Source, fetch
-from fognn.datasets.split_dataset import SplitDataset
-from fognn.datasets.unpickle import load_official
+from fognn.datasets.sources import benchmark_file
+from fognn.datasets.split_dataset import (
+    SplitDataset,
+    file_stamp,
+    flatten,
+    read_benchmark,
+    slices_of,
+)
 
 __all__ = ["CLUSTER", "PATTERN"]
 
@@ -44,7 +48,7 @@ class _SBM(SplitDataset):
         self.split, self.seed, self._official = split, seed, None
         made = f"seed{seed}"
         if source == "official":
-            self._official = fetch(_official_source(name), data)
+            self._official = benchmark_file(name, data)
             made = f"official-{file_stamp(self._official)}"
         variant = f"{name.lower()}-v1-{made}-{split}-{self._count}"
         super().__init__(root, name.lower(), variant, transform, pre_transform, pre_filter)
@@ -58,53 +62,48 @@ class _SBM(SplitDataset):
         return tensors, {"x": nodes, "edge_index": edges, "y": nodes}
 
     def _read_official(self, path: Path) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        graphs = load_official(path)[self.split]
+        graphs = read_benchmark(path, self.split, "node")
         if len(graphs) < self._count:
             raise ValueError(
                 f"{type(self).__name__}: num_graphs must be at most {len(graphs)}, which is what "
                 f"{path} holds for {self.split!r}, got {self._count}"
             )
         return flatten(
-            {
-                "x": graph.ndata["feat"].reshape(-1).long(),
-                "edge_index": torch.stack([graph.src, graph.dst]),
-                "y": graph.labels.reshape(-1).long(),
-            }
+            {"x": _tokens(graph.x), "edge_index": graph.edge_index, "y": graph.y.long()}
             for graph in graphs[: self._count]
         )
 
 
-def _official_source(name: str) -> Source:
-    file = f"SBM_{name}.pkl"
-    url = f"https://data.dgl.ai/dataset/benchmarking-gnns/{file}"
-    return Source(f"SBMs/{file}", url, hint=f"get it from {url}")
+def _tokens(x: Tensor) -> Tensor:
+    # PyG's file has the tokens one-hot.
+    return x.argmax(1) if x.dim() == 2 and x.size(1) > 1 else x.reshape(-1).long()
 
 
 class PATTERN(_SBM):
     r"""PATTERN of the `"Benchmarking Graph Neural Networks"
     <https://arxiv.org/abs/2003.00982>`_ paper: which nodes belong to a pattern
-    that hides in a stochastic block model?
+    that is hidden in a stochastic block model?
 
-    See :meth:`~fognn.datasets.sbm_generator.generate_pattern` for the law of
-    the graphs. Each has :obj:`x` (int64, ``[N]``, tokens 0 to 2),
-    :obj:`edge_index` (both directions, no self loops, sorted by target, then
-    source) and :obj:`y` (int64, ``[N]``, 0 or 1).
+    Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 2), :obj:`edge_index` (both directions,
+    no self loops, sorted by target, then source) and :obj:`y` (int64, ``[N]``, 0 or 1).
+    :meth:`~fognn.datasets.generate_pattern` describes how graphs are generated.
 
     Args:
-        root (str or Path, optional): Where processed files go.
-            (default: a folder in the cache)
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`:
-            10,000, 2,000 and 2,000 graphs.
-        seed (int, optional): The seed of generated graphs. The same seed gives
-            the same graphs on every machine.
-        num_graphs (int, optional): Only the first graphs of the split.
-        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for
-            the published file :obj:`SBMs/SBM_PATTERN.pkl` in the data folder.
-        data (str or Path, optional): The data folder.
-            (default: :obj:`$FOGNN_DATA`)
-        transform (callable, optional): Applied at every access.
-        pre_transform (callable, optional): Applied before saving to disk.
-        pre_filter (callable, optional): Says which graphs are kept.
+        root (str or Path, optional): The folder for processed files. (default: a folder in the
+            cache)
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 2,000 and
+            2,000 graphs. (default: :obj:`"train"`)
+        seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
+            every machine. (default: :obj:`0`)
+        num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
+        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs:
+            the raw file of :class:`~torch_geometric.datasets.GNNBenchmarkDataset` in the folder
+            :obj:`benchmarking_gnns`, which PyG downloads if it is not there.
+            (default: :obj:`"generated"`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        transform (callable, optional): Applied at every access. (default: :obj:`None`)
+        pre_transform (callable, optional): Applied before saving to disk. (default: :obj:`None`)
+        pre_filter (callable, optional): Returns whether a graph is kept. (default: :obj:`None`)
     """
 
     _generate = staticmethod(generate_pattern)
@@ -115,26 +114,26 @@ class CLUSTER(_SBM):
     <https://arxiv.org/abs/2003.00982>`_ paper: to which of six blocks does each
     node belong, given one node of each?
 
-    See :meth:`~fognn.datasets.sbm_generator.generate_cluster` for the law of
-    the graphs. Each has :obj:`x` (int64, ``[N]``, tokens 0 to 6),
-    :obj:`edge_index` (both directions, no self loops, sorted by target, then
-    source) and :obj:`y` (int64, ``[N]``, 0 to 5).
+    Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 6), :obj:`edge_index` (both directions,
+    no self loops, sorted by target, then source) and :obj:`y` (int64, ``[N]``, 0 to 5).
+    :meth:`~fognn.datasets.generate_cluster` describes how graphs are generated.
 
     Args:
-        root (str or Path, optional): Where processed files go.
-            (default: a folder in the cache)
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`:
-            10,000, 1,000 and 1,000 graphs.
-        seed (int, optional): The seed of generated graphs. The same seed gives
-            the same graphs on every machine.
-        num_graphs (int, optional): Only the first graphs of the split.
-        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for
-            the published file :obj:`SBMs/SBM_CLUSTER.pkl` in the data folder.
-        data (str or Path, optional): The data folder.
-            (default: :obj:`$FOGNN_DATA`)
-        transform (callable, optional): Applied at every access.
-        pre_transform (callable, optional): Applied before saving to disk.
-        pre_filter (callable, optional): Says which graphs are kept.
+        root (str or Path, optional): The folder for processed files. (default: a folder in the
+            cache)
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 1,000 and
+            1,000 graphs. (default: :obj:`"train"`)
+        seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
+            every machine. (default: :obj:`0`)
+        num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
+        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs:
+            the raw file of :class:`~torch_geometric.datasets.GNNBenchmarkDataset` in the folder
+            :obj:`benchmarking_gnns`, which PyG downloads if it is not there.
+            (default: :obj:`"generated"`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        transform (callable, optional): Applied at every access. (default: :obj:`None`)
+        pre_transform (callable, optional): Applied before saving to disk. (default: :obj:`None`)
+        pre_filter (callable, optional): Returns whether a graph is kept. (default: :obj:`None`)
     """
 
     _generate = staticmethod(generate_cluster)

@@ -1,9 +1,12 @@
-r"""Stochastic block model graphs whose every bit follows from a seed."""
+r"""Generators of PATTERN and CLUSTER: the same graphs from the same seed on every machine (PyG's
+:obj:`StochasticBlockModelDataset` depends on torch's generator and has no patterns)."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fognn.utils import checks
 
 __all__ = ["SPLIT_SIZES", "SBMGraphs", "generate_cluster", "generate_pattern"]
 
@@ -20,9 +23,8 @@ _BEFORE_DIAGONAL = np.tri(6 * _LARGEST, k=-1, dtype=bool)
 class SBMGraphs(NamedTuple):
     r"""Many graphs in flat arrays.
 
-    Node and edge arrays hold one graph after the other; the node numbers in
-    :obj:`edge_index` are local to a graph. No graph has more than 204 nodes,
-    so one byte holds a node.
+    Node and edge arrays hold one graph after the other; the node numbers in :obj:`edge_index` are
+    local to a graph. No graph has more than 204 nodes, so one byte holds a node.
     """
 
     n: NDArray[np.int64]  # [G], nodes of a graph
@@ -35,11 +37,10 @@ class SBMGraphs(NamedTuple):
 class _Draws:
     r"""The random numbers of one graph.
 
-    Philox4x64-10 is fixed by its publication (Salmon et al., 2011), and its
-    key and counter are set directly. What follows is integer arithmetic, so no
-    version of a library and no processor changes a number. Each graph has
-    :math:`2^{64}` blocks of its own: it does not depend on how many graphs are
-    made, or in which order.
+    Philox4x64-10 is fixed by its publication (Salmon et al., 2011), and its key and counter are
+    set directly. The rest is integer arithmetic, so the numbers do not depend on the version of a
+    library or on the processor. Each graph has :math:`2^{64}` blocks of its own: it does not
+    depend on how many graphs are generated, or in which order.
     """
 
     def __init__(self, seed: int, stream: int, graph: int) -> None:
@@ -126,32 +127,29 @@ def check_arguments(name: str, split: str, num_graphs: int | None, seed: int) ->
     sizes = SPLIT_SIZES[name]
     if split not in sizes:
         raise ValueError(f"{name}: split must be one of {list(sizes)}, got {split!r}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise ValueError(f"{name}: seed must be an int in [0, 2**64), got {seed!r}")
-    if num_graphs is None:
-        return sizes[split]
-    if isinstance(num_graphs, bool) or not isinstance(num_graphs, int) or num_graphs < 1:
-        raise ValueError(f"{name}: num_graphs must be a positive int or None, got {num_graphs!r}")
-    return num_graphs
+    checks.int_in_range(name, "seed", seed, 0)
+    return (
+        sizes[split] if num_graphs is None else checks.positive_int(name, "num_graphs", num_graphs)
+    )
 
 
 def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -> SBMGraphs:
     r"""Generates graphs of PATTERN.
 
-    Five blocks of 5 to 34 nodes are joined with :math:`p = 0.5` inside a block
-    and :math:`q = 0.35` between blocks, and their nodes carry tokens from
-    :math:`\{0, 1, 2\}`. One of 100 patterns, each with 5 to 34 nodes, inner
-    probability 0.5 and tokens of its own, is joined to them with probability
-    0.5. All nodes are shuffled; the label says which belong to the pattern.
+    Five blocks of 5 to 34 nodes are joined with :math:`p = 0.5` inside a block and
+    :math:`q = 0.35` between blocks, and their nodes have tokens from :math:`\{0, 1, 2\}`. One of
+    100 patterns, each with 5 to 34 nodes, inner probability 0.5 and tokens of its own, is joined
+    to them with probability 0.5. All nodes are shuffled; the label of a node is 1 if it belongs
+    to the pattern, else 0.
 
-    The patterns are the same in all splits. Graph :math:`i` holds pattern
-    :math:`i \bmod 100`, so a small :obj:`num_graphs` still sees all of them.
+    The patterns are the same in all splits. Graph :math:`i` has pattern :math:`i \bmod 100`, so
+    100 graphs have all of them.
 
     Args:
         split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-        num_graphs (int, optional): How many graphs; the first of the split.
-            If :obj:`None`, 10,000 for training and 2,000 for the others.
-        seed (int, optional): The seed.
+        num_graphs (int, optional): The number of graphs, the first ones of the split. If
+            :obj:`None`, 10,000 for training and 2,000 for the others. (default: :obj:`None`)
+        seed (int, optional): The seed. (default: :obj:`0`)
     """
     num_graphs = check_arguments("PATTERN", split, num_graphs, seed)
     half = _threshold(0.5)
@@ -173,7 +171,7 @@ def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -
         base = int(sizes.sum())
         block = np.repeat(np.arange(6), [*sizes, len(tokens)])
         x = np.concatenate([draws.integers(3, base), tokens])
-        # Shuffled first and joined then: the same law as the other way round, one copy less.
+        # Shuffling before joining has the same distribution and needs one copy less.
         order = draws.order(len(x))
         block, x = block[order], x[order]
         adjacency = draws.adjacency(_pairs(table, block))
@@ -186,16 +184,15 @@ def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -
 def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -> SBMGraphs:
     r"""Generates graphs of CLUSTER.
 
-    Six blocks of 5 to 34 nodes are joined with :math:`p = 0.55` inside a block
-    and :math:`q = 0.25` between blocks. Nodes are shuffled and carry token 0,
-    but one node of block :math:`b` carries :math:`b + 1`. The label is the
-    block.
+    Six blocks of 5 to 34 nodes are joined with :math:`p = 0.55` inside a block and
+    :math:`q = 0.25` between blocks. Nodes are shuffled and have token 0, but one node of block
+    :math:`b` has token :math:`b + 1`. The label is the block.
 
     Args:
         split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-        num_graphs (int, optional): How many graphs; the first of the split.
-            If :obj:`None`, 10,000 for training and 1,000 for the others.
-        seed (int, optional): The seed.
+        num_graphs (int, optional): The number of graphs, the first ones of the split. If
+            :obj:`None`, 10,000 for training and 1,000 for the others. (default: :obj:`None`)
+        seed (int, optional): The seed. (default: :obj:`0`)
     """
     num_graphs = check_arguments("CLUSTER", split, num_graphs, seed)
     table = _table(6, 0.55, 0.25)

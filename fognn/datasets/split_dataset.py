@@ -1,47 +1,48 @@
-r"""One split of a dataset: how it lies on disk, and how it gets there."""
+r"""One split of a dataset as flat tensors: made once, kept on disk, read back."""
 
 import hashlib
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from filelock import FileLock
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
+from fognn.datasets.graph_checks import NAMES, GraphList
 from fognn.datasets.sources import cache_dir
 from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, disk_error, write_whole
 from fognn.utils.torch_files import load_torch
 
-__all__ = ["SplitDataset"]
+__all__ = ["SplitDataset", "file_stamp", "flatten", "read_benchmark", "read_npz", "slices_of"]
 
 _SMALL = (torch.uint8, torch.int8, torch.int16, torch.int32)
 
 
 class SplitDataset(InMemoryDataset):
-    r"""One split of a dataset, kept on disk in small integers.
+    r"""One split of a dataset, a :class:`torch_geometric.data.InMemoryDataset`.
 
-    A subclass sets what it needs, calls this constructor and defines
-    :meth:`read`. The processed file is written whole and under a lock, so two
-    processes do the work once. Integers lie on disk in the smallest type that
-    holds them and are :obj:`torch.int64` in memory.
-
-    The name of the processed file carries :obj:`variant` and a digest of the
-    pickled :obj:`pre_transform` and :obj:`pre_filter`: a changed setting never
-    reads an old file. What cannot be pickled (a lambda) has no such digest; it
-    is applied each time the dataset is opened, and nothing of it is stored.
+    A subclass calls this constructor and defines :meth:`read`. Three things differ from PyG's base
+    class. Integers are stored in the smallest type that holds them and are :obj:`torch.int64` in
+    memory. The processed file is written whole and under a lock, so if two processes open the
+    dataset at once, one of them does the work. And the name of the processed file has
+    :obj:`variant` and a digest of the pickled :obj:`pre_transform` and :obj:`pre_filter` in it, so
+    a changed setting never reads an old file. A function that cannot be pickled (a lambda) is
+    applied each time the dataset is opened, and its result is not stored.
 
     Args:
-        root (str or Path, optional): Where processed files go.
-            If :obj:`None`, the folder :obj:`name` in the cache.
+        root (str or Path, optional): The folder for processed files. If :obj:`None`, the folder
+            :obj:`name` in the cache.
         name (str): The dataset's name, in lower case.
-        variant (str): All that the processed file depends on.
-        transform (callable, optional): Applied at every access.
-        pre_transform (callable, optional): Applied before saving to disk.
-        pre_filter (callable, optional): Says which graphs are kept.
+        variant (str): A name for everything that the processed file depends on.
+        transform (callable, optional): Applied at every access. (default: :obj:`None`)
+        pre_transform (callable, optional): Applied before saving to disk. (default: :obj:`None`)
+        pre_filter (callable, optional): Returns whether a graph is kept. (default: :obj:`None`)
     """
 
     _data: Any
@@ -65,7 +66,7 @@ class SplitDataset(InMemoryDataset):
             self._data, self.slices = self._prepared(self._data, self.slices)
 
     def read(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        r"""Gives the flat tensors and, for each, where its graphs begin and end."""
+        r"""Returns the flat tensors and, for each of them, where its graphs begin and end."""
         raise NotImplementedError
 
     @property
@@ -84,7 +85,7 @@ class SplitDataset(InMemoryDataset):
             torch.save(stored, temporary)
 
     def _process(self) -> None:
-        # PyG's own method knows no lock and remembers one pre_transform for all files.
+        # PyG's own method takes no lock and remembers one pre_transform for all files.
         path = Path(self.processed_paths[0])
         if path.exists():
             return
@@ -95,7 +96,7 @@ class SplitDataset(InMemoryDataset):
         except OSError as error:
             raise disk_error(path, error) from error
         try:
-            # Who held the lock before us may have done the work.
+            # Another process may have done the work while this one waited.
             if not path.exists():
                 self.process()
         finally:
@@ -151,3 +152,89 @@ def _narrowed(tensors: dict[str, Any]) -> dict[str, Any]:
 
 def _widened(tensors: dict[str, Any], long: list[str]) -> dict[str, Any]:
     return {key: value.long() if key in long else value for key, value in tensors.items()}
+
+
+def slices_of(counts: NDArray[Any] | Tensor) -> Tensor:
+    r"""Returns where each graph begins and ends, from the number of its rows."""
+    ends = torch.as_tensor(counts).long().cumsum(0)
+    return torch.cat([ends.new_zeros(1), ends])
+
+
+def flatten(
+    graphs: Iterable[dict[str, Tensor]], per_edge: tuple[str, ...] = ("edge_attr",)
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    r"""Joins graphs to flat tensors, their edges sorted by target, then source.
+
+    PyG's :meth:`~torch_geometric.data.InMemoryDataset.collate` does not sort.
+
+    Args:
+        graphs (iterable): The tensors of each graph, all under the same names.
+        per_edge (tuple, optional): The names whose rows belong to edges and are sorted with them.
+            (default: :obj:`("edge_attr",)`)
+    """
+    parts: dict[str, list[Tensor]] = {}
+    for graph in graphs:
+        source, target = graph["edge_index"]
+        order = (target * len(graph["x"]) + source).argsort(stable=True)
+        for key, value in graph.items():
+            if key == "edge_index":
+                value = value[:, order]
+            elif key in per_edge:
+                value = value[order]
+            parts.setdefault(key, []).append(value)
+    sizes = {
+        key: torch.tensor([value.shape[-1 if key == "edge_index" else 0] for value in values])
+        for key, values in parts.items()
+    }
+    tensors = {
+        key: torch.cat(values, -1 if key == "edge_index" else 0) for key, values in parts.items()
+    }
+    return tensors, {key: slices_of(size) for key, size in sizes.items()}
+
+
+def read_npz(path: Path, keys: Iterable[str]) -> dict[str, NDArray[Any]]:
+    r"""Reads arrays of a :obj:`.npz` file; raises a :class:`FileError` if it is damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {key: file[key] for key in keys}
+    except DAMAGE as error:
+        raise FileError(
+            f"{path} is not a whole .npz file of this dataset ({error}): get it again"
+        ) from error
+
+
+def read_benchmark(path: Path, split: str, level: str) -> list[Data]:
+    r"""Reads the graphs of a raw file of :class:`~torch_geometric.datasets.GNNBenchmarkDataset`.
+
+    Such a file is a list of the splits train, val and test, each a list of dicts of tensors. It is
+    read without running anything that it names, and every graph is checked.
+
+    Args:
+        path (Path): The file.
+        split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+        level (str): Whether a label belongs to a :obj:`"node"` or to an :obj:`"edge"`.
+    """
+    checked = GraphList()
+    try:
+        for number, graph in enumerate(load_torch(path)[("train", "val", "test").index(split)]):
+            where = f"{split} graph {number}"
+            checked.add(where, Data(**{name: graph[name] for name in NAMES if name in graph}))
+            graph = checked.graphs[-1]
+            rows = graph.num_nodes if level == "node" else graph.num_edges
+            if level == "edge" and "edge_attr" not in graph:
+                raise ValueError(f"{where} must have edge_attr, it has only {graph.keys()}")
+            if "y" not in graph or len(graph.y) != rows:
+                raise ValueError(f"{where}: y must have a row for each {level}, {rows} in all")
+    except DAMAGE as error:
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        raise FileError(
+            f"{path} is not a whole raw file of GNNBenchmarkDataset ({reason}): remove it and get "
+            "it again"
+        ) from error
+    return checked.graphs
+
+
+def file_stamp(path: Path) -> str:
+    r"""Returns a digest of size and time, for the name of the processed file."""
+    status = path.stat()
+    return hashlib.sha256(f"{status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:12]

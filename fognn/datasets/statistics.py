@@ -1,4 +1,5 @@
-r"""Numbers that describe a dataset, counted from its flat tensors."""
+r"""Statistics of a dataset, from its flat tensors (PyG's summaries loop over all graphs and have
+no labels)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +16,14 @@ __all__ = ["Counts", "ImageCounts", "count", "count_graphs", "count_images"]
 
 @dataclass(frozen=True)
 class Counts:
-    r"""What there is in some graphs. The counts of two splits add up to those of both.
+    r"""Counts of some graphs. The sum of the counts of two splits is that of both together.
 
     Args:
-        nodes (torch.Tensor): The nodes of each graph.
-        edges (torch.Tensor): The directed edges of each graph.
-        classes (torch.Tensor, optional): How often each class is a label.
-        labels (torch.Tensor, optional): Labels that are real numbers.
+        nodes (torch.Tensor): The number of nodes of each graph.
+        edges (torch.Tensor): The number of directed edges of each graph.
+        classes (torch.Tensor, optional): The number of labels of each class.
+            (default: :obj:`None`)
+        labels (torch.Tensor, optional): Labels that are real numbers. (default: :obj:`None`)
     """
 
     nodes: Tensor
@@ -38,7 +40,7 @@ class Counts:
         )
 
     def statistics(self) -> dict[str, float]:
-        r"""The statistics by name, in the order in which they are shown."""
+        r"""Returns the statistics by name, in the order in which they are printed."""
         out: dict[str, float] = {
             "graphs": len(self.nodes),
             "nodes": int(self.nodes.sum()),
@@ -62,10 +64,10 @@ class Counts:
 
 @dataclass(frozen=True)
 class ImageCounts:
-    r"""What there is in a set of images.
+    r"""Counts of a set of images.
 
     Args:
-        classes (torch.Tensor): The images of each class.
+        classes (torch.Tensor): The number of images of each class.
         height (int): Their height.
         width (int): Their width.
     """
@@ -79,7 +81,7 @@ class ImageCounts:
         return ImageCounts(torch.cat([self.classes, other.classes]), self.height, self.width)
 
     def statistics(self) -> dict[str, float]:
-        r"""The statistics by name, in the order in which they are shown."""
+        r"""Returns the statistics by name, in the order in which they are printed."""
         return {
             "images": int(self.classes.sum()),
             "classes": len(self.classes),
@@ -91,7 +93,7 @@ class ImageCounts:
 
 
 def count(dataset: Any) -> Counts | ImageCounts:
-    r"""Counts what is in a dataset of graphs or in a set of images."""
+    r"""Returns the counts of a dataset of graphs or of a set of images."""
     return count_images(dataset) if isinstance(dataset, ImageSet) else count_graphs(dataset)
 
 

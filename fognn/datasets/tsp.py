@@ -1,4 +1,4 @@
-r"""TSP: which edges of a nearest-neighbour graph does the shortest tour use?"""
+r"""TSP: the edges of a nearest-neighbour graph that the shortest tour uses."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,20 +10,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.flat import file_stamp, flatten, read_npz, slices_of
-from fognn.datasets.sources import Source, fetch, find
-from fognn.datasets.split_dataset import SplitDataset
-from fognn.datasets.unpickle import load_official
+from fognn.datasets.sources import Source, benchmark_file, benchmark_source, fetch, find
+from fognn.datasets.split_dataset import (
+    SplitDataset,
+    file_stamp,
+    flatten,
+    read_benchmark,
+    read_npz,
+    slices_of,
+)
+from fognn.utils import checks
 from fognn.utils.errors import FileError
 
 __all__ = ["TSP", "neighbour_graph"]
 
 _SOURCES = ("auto", "prepared", "official")
-# The authors wrote train, val, test; their loader, and so all published figures, takes the
-# second list for the test set.
-_OFFICIAL_LIST = {"train": "train", "val": "test", "test": "val"}
+_SPLITS = ("train", "val", "test")
 _OFFICIAL_K = 25
-_OFFICIAL_URL = "https://data.dgl.ai/dataset/benchmarking-gnns/TSP.pkl"
 
 
 class TSP(SplitDataset):
@@ -31,42 +34,41 @@ class TSP(SplitDataset):
     <https://arxiv.org/abs/2003.00982>`_ paper: does the tour of a travelling
     salesman use an edge?
 
-    50 to 500 points are uniform in the unit square. Each has an edge *to* each
-    of its :obj:`k` nearest others, so the graph is directed. A graph has
-    :obj:`x` (float32, ``[N, 2]``, coordinates), :obj:`edge_index` (sorted by
-    target, then source), :obj:`edge_attr` (float32, ``[E, 1]``, Euclidean
-    distance) and :obj:`y` (int64, ``[E]``, 1 where the tour uses the edge in
+    50 to 500 points are uniform in the unit square. Each has an edge *to* each of its :obj:`k`
+    nearest others, so the graph is directed. A graph has :obj:`x` (float32, ``[N, 2]``,
+    coordinates), :obj:`edge_index` (sorted by target, then source), :obj:`edge_attr` (float32,
+    ``[E, 1]``, Euclidean distance) and :obj:`y` (int64, ``[E]``, 1 where the tour uses the edge in
     either direction).
 
     .. note::
-        Two quirks of the official file :obj:`TSP.pkl`:
+        The tours of the official graphs are *not* shortest in the plane. They are optimal for the
+        GEO metric of the solver Concorde, which takes coordinates for degrees on the globe. The
+        prepared files hold Euclidean tours, so figures of the two sources do not compare exactly.
 
-        * Its tours are *not* shortest in the plane. They are optimal for the
-          GEO metric of the solver Concorde, which takes coordinates for
-          degrees on the globe. The prepared files hold Euclidean tours, so
-          figures of the two sources do not compare exactly.
-        * Its authors wrote the lists train, val, test, and their loader reads
-          them as train, test, val. Published test figures are therefore of
-          the list that was written as val. :obj:`source="official"` follows
-          the loader, so :obj:`split="test"` is the set of the published
-          figures.
+    .. note::
+        The authors wrote their file as train, val, test, and their loader reads it as train,
+        test, val: published test figures are those of the list that was written as val.
+        :obj:`source="official"` has the splits of PyG's
+        :class:`~torch_geometric.datasets.GNNBenchmarkDataset`, by their names there. PyG does not
+        document in which of the two orders it took them.
 
     Args:
-        root (str or Path, optional): Where processed files go.
-            (default: a folder in the cache)
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`:
-            10,000, 1,000 and 1,000 graphs.
-        source (str, optional): :obj:`"prepared"` for
-            :obj:`tsp/tsp_{split}.npz` in the data folder, as
-            :meth:`~fognn.datasets.tsp_generator.generate_tsp` writes it;
-            :obj:`"official"` for :obj:`TSP/TSP.pkl`; :obj:`"auto"` for the
-            first of the two that is there.
-        k (int, optional): How many neighbours; 25 in the official file.
-        data (str or Path, optional): The data folder.
-            (default: :obj:`$FOGNN_DATA`)
-        transform (callable, optional): Applied at every access.
-        pre_transform (callable, optional): Applied before saving to disk.
-        pre_filter (callable, optional): Says which graphs are kept.
+        root (str or Path, optional): The folder for processed files. (default: a folder in the
+            cache)
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 1,000 and
+            1,000 graphs. (default: :obj:`"train"`)
+        source (str, optional): :obj:`"prepared"` for :obj:`tsp/tsp_{split}.npz` in the data
+            folder, as :meth:`~fognn.datasets.generate_tsp` writes it; :obj:`"official"` for the
+            published graphs: the raw file of
+            :class:`~torch_geometric.datasets.GNNBenchmarkDataset` in the folder
+            :obj:`benchmarking_gnns`, which PyG downloads if it is not there; :obj:`"auto"` for the
+            first of the two whose file is there. (default: :obj:`"auto"`)
+        k (int, optional): The number of neighbours; 25 in the official graphs.
+            (default: :obj:`25`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        transform (callable, optional): Applied at every access. (default: :obj:`None`)
+        pre_transform (callable, optional): Applied before saving to disk. (default: :obj:`None`)
+        pre_filter (callable, optional): Returns whether a graph is kept. (default: :obj:`None`)
     """
 
     def __init__(
@@ -80,25 +82,22 @@ class TSP(SplitDataset):
         pre_transform: Callable[[Data], Data] | None = None,
         pre_filter: Callable[[Data], bool] | None = None,
     ) -> None:
-        if split not in _OFFICIAL_LIST:
-            raise ValueError(f"TSP: split must be one of {list(_OFFICIAL_LIST)}, got {split!r}")
+        if split not in _SPLITS:
+            raise ValueError(f"TSP: split must be one of {list(_SPLITS)}, got {split!r}")
         if source not in _SOURCES:
             raise ValueError(f"TSP: source must be one of {list(_SOURCES)}, got {source!r}")
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise ValueError(f"TSP: k must be a positive int, got {k!r}")
-        files = {
-            "prepared": Source(
-                f"tsp/tsp_{split}.npz",
-                hint="make it with the command: fognn generate tsp",
-            ),
-            "official": Source("TSP/TSP.pkl", _OFFICIAL_URL, hint=f"get it from {_OFFICIAL_URL}"),
-        }
+        checks.positive_int("TSP", "k", k)
+        prepared = Source(
+            f"tsp/tsp_{split}.npz", hint="make it with the command: fognn generate tsp"
+        )
         if source == "auto":
-            source = next((name for name in files if find(files[name], data)), "prepared")
+            # A download is started only for source="official".
+            official = not find(prepared, data) and find(benchmark_source("TSP"), data)
+            source = "official" if official else "prepared"
         if source == "official" and k != _OFFICIAL_K:
-            raise ValueError(f"TSP: k must be 25 for the official file, got {k}")
+            raise ValueError(f"TSP: k must be 25 for the official graphs, got {k}")
         self.split, self.source, self.k = split, source, k
-        self._path = fetch(files[source], data)
+        self._path = benchmark_file("TSP", data) if source == "official" else fetch(prepared, data)
         variant = f"tsp-v1-{source}-{file_stamp(self._path)}-k{k}-{split}"
         super().__init__(root, "tsp", variant, transform, pre_transform, pre_filter)
 
@@ -113,17 +112,17 @@ def neighbour_graph(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.bool_]]:
     r"""Joins each point to its nearest others and marks the edges of a tour.
 
-    Distances are compared in double precision; of two others at the same
-    distance the one with the lower number is nearer.
+    Distances are compared in double precision; of two others at the same distance the one with
+    the lower number is nearer. (scipy's :obj:`cKDTree` leaves the order of ties open.)
 
     Args:
         coordinates (array): Points, ``[n, 2]``.
         tour (array): The order in which the points are visited, ``[n]``.
-        k (int): How many neighbours, below :obj:`n`.
+        k (int): The number of neighbours, below :obj:`n`.
 
     Returns:
-        :obj:`edge_index` ``[2, n * k]``, sorted by target, then source, the
-        distances ``[n * k]`` and whether the tour uses the edge ``[n * k]``.
+        :obj:`edge_index` ``[2, n * k]``, sorted by target, then source, the distances ``[n * k]``
+        and whether the tour uses the edge ``[n * k]``.
     """
     n = len(coordinates)
     wide = coordinates.astype(np.float64)
@@ -194,16 +193,15 @@ def _check(path: Path, n: NDArray[np.int64], c: NDArray[Any], t: NDArray[np.int6
 
 
 def _read_official(path: Path, split: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    graphs = load_official(path)[_OFFICIAL_LIST[split]]
     return flatten(
         (
             {
-                "x": graph.ndata["feat"].float(),
-                "edge_index": torch.stack([graph.src, graph.dst]),
-                "edge_attr": graph.edata["feat"].float().reshape(-1, 1),
-                "y": graph.labels.reshape(-1).long(),
+                "x": graph.x.float(),
+                "edge_index": graph.edge_index,
+                "edge_attr": graph.edge_attr.float().reshape(-1, 1),
+                "y": graph.y.long(),
             }
-            for graph in graphs
+            for graph in read_benchmark(path, split, "edge")
         ),
         per_edge=("edge_attr", "y"),
     )

@@ -17,13 +17,13 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from fognn.datasets.flat import read_npz
+from fognn.datasets.split_dataset import read_npz
 from fognn.utils.files import write_whole
 
 __all__ = ["generate_tsp", "random_instance"]
 
 _STREAMS = {"train": 8, "val": 9, "test": 10}  # PATTERN and CLUSTER have 0 to 7
-_CHUNK = 16  # instances a file of the parts folder: what an interruption costs at most
+_CHUNK = 16  # instances a file of the parts folder: an interruption loses at most these
 # The solver wants integers of 16 bits; the longest distance in the square is sqrt(2).
 _SCALE = 46_000
 
@@ -43,16 +43,17 @@ def random_instance(
 ) -> NDArray[np.float32]:
     r"""Draws the points of one instance, uniform in the unit square.
 
-    They follow from the arguments alone, on every machine and with every
-    version of a library: the words of Philox4x64-10, whose key and counter are
-    set directly, become integers and 24-bit fractions without rounding.
+    They depend on the arguments alone, on every machine and with every version of a library: the
+    words of Philox4x64-10, whose key and counter are set directly, become integers and 24-bit
+    fractions without rounding.
 
     Args:
-        index (int): Which instance.
+        index (int): The number of the instance.
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-        seed (int, optional): The seed.
-        nodes (tuple, optional): The smallest and the largest number of points;
-            all numbers between them are equally likely.
+            (default: :obj:`"train"`)
+        seed (int, optional): The seed. (default: :obj:`0`)
+        nodes (tuple, optional): The smallest and the largest number of points; all numbers
+            between them are equally likely. (default: :obj:`(50, 500)`)
 
     Returns:
         Coordinates, ``[n, 2]``.
@@ -79,33 +80,32 @@ def generate_tsp(
     r"""Generates instances and solves them with `fast-tsp
     <https://github.com/shmulvad/fast-tsp>`_.
 
-    The file is one that :class:`~fognn.datasets.TSP` reads: :obj:`n` (points
-    of an instance), :obj:`c` (all coordinates) and :obj:`t` (all tours, in
-    visiting order). Instances depend on the seed only; tours depend on the
-    solver, its time and the machine.
+    The file has the format that :class:`~fognn.datasets.TSP` reads: :obj:`n` (points of an
+    instance), :obj:`c` (all coordinates) and :obj:`t` (all tours, in visiting order). Instances
+    depend on the seed only; tours depend on the solver, its time and the machine.
 
-    While it works, a folder :obj:`{path}.parts-...` beside the file keeps what
-    is solved. Called again with the same arguments after an interruption, it
-    goes on from there. The folder is removed at the end. A file that is there
-    already, made with the same arguments, is left as it is.
+    A folder :obj:`{path}.parts-...` beside the file holds what is solved so far. Called again with
+    the same arguments after an interruption, the function resumes from there. The folder is
+    removed at the end. An existing file that was made with the same arguments is left as it is.
 
-    With more than one worker, new processes import the calling script, so a
-    script calls this below ``if __name__ == "__main__":``.
+    With more than one worker, new processes import the calling script, so a script must call this
+    below ``if __name__ == "__main__":``.
 
     Args:
-        path (str or Path): The file to write, with the ending :obj:`.npz`.
-        num_graphs (int): How many instances.
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`:
-            which stream of the seed.
-        seed (int, optional): The seed.
+        path (str or Path): The file to write, ending in :obj:`.npz`.
+        num_graphs (int): The number of instances.
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: the stream of the
+            seed. (default: :obj:`"train"`)
+        seed (int, optional): The seed. (default: :obj:`0`)
         nodes (tuple, optional): The smallest and the largest number of points.
-        seconds (float, optional): The solver's time an instance.
-        workers (int, optional): How many processes. (default: one a core)
+            (default: :obj:`(50, 500)`)
+        seconds (float, optional): The solver's time for each instance. (default: :obj:`0.1`)
+        workers (int, optional): The number of processes. (default: one a core)
     """
     path = Path(path)
     _check(path, num_graphs, split, seed, nodes, seconds, workers)
-    _solver()  # a missing solver shall be said here and not by each process
-    # What was made under one setting must not be taken for another.
+    _solver()  # a missing solver raises here and not in each process
+    # Parts of another setting must not be used.
     setting = f"split {split}, seed {seed}, nodes {nodes[0]} to {nodes[1]}, seconds {seconds}"
     digest = hashlib.sha256(setting.encode()).hexdigest()[:12]
     parts = path.with_name(f"{path.name}.parts-{digest}")
@@ -190,8 +190,7 @@ def _map(workers: int, chunks: list[_Chunk]) -> Iterator[Iterator[int]]:
     if workers <= 1:
         yield map(_solve, chunks)
         return
-    # Not fork: torch's threads do not survive it. Not Pool: it waits for ever for a process that
-    # was killed.
+    # Not fork, which torch's threads do not survive; not Pool, which hangs if a process is killed.
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
     try:
         futures = [pool.submit(_solve, chunk) for chunk in chunks]

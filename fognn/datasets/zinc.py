@@ -1,9 +1,5 @@
 r"""ZINC: molecules and their penalised logP."""
 
-import http.client
-import pickle
-import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,65 +7,55 @@ from typing import Any
 import numpy as np
 import torch
 import torch_geometric.datasets
-from filelock import FileLock
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.flat import file_stamp, flatten, read_npz, slices_of
 from fognn.datasets.molecules import ATOMS, read_smiles_csv
-from fognn.datasets.sources import Source, cache_dir, fetch, find
-from fognn.datasets.split_dataset import SplitDataset
+from fognn.datasets.sources import Source, cache_dir, fetch, find, pyg_download
+from fognn.datasets.split_dataset import SplitDataset, file_stamp, flatten, read_npz, slices_of
 from fognn.utils.errors import FileError
 
 __all__ = ["ZINC"]
 
 _SPLITS = ("train", "val", "test")
 _SOURCES = ("auto", "npz", "smiles", "pyg")
-_PYG_FAILS = (
-    *(OSError, EOFError, RuntimeError, ValueError, LookupError),
-    *(http.client.HTTPException, pickle.UnpicklingError, zipfile.BadZipFile),
-)
 
 
 class ZINC(SplitDataset):
     r"""ZINC of the `"Benchmarking Graph Neural Networks"
-    <https://arxiv.org/abs/2003.00982>`_ paper: the penalised logP of drug-like
-    molecules.
+    <https://arxiv.org/abs/2003.00982>`_ paper: the penalised logP of drug-like molecules.
 
     Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 27 in the order of
-    :obj:`fognn.datasets.molecules.ATOMS`), :obj:`edge_index` (both directions,
-    sorted by target, then source), :obj:`edge_attr` (int64, ``[E]``, bonds 1 to
-    3) and :obj:`y` (float32, ``[1]``).
+    :obj:`fognn.datasets.ATOMS`), :obj:`edge_index` (both directions, sorted by target, then
+    source), :obj:`edge_attr` (int64, ``[E]``, bonds 1 to 3) and :obj:`y` (float32, ``[1]``).
 
     The three sources give equal graphs up to the order of nodes:
 
-    * :obj:`"npz"`: :obj:`zinc/zinc12k.npz` (or :obj:`zinc/zinc250k.npz`) in the
-      data folder, with :obj:`{split}_{n,e,x,edge_index,edge_attr,y}`.
-    * :obj:`"smiles"`: :obj:`zinc/zinc12k_{split}.csv` (or
-      :obj:`zinc/zinc250k_{split}.csv`) in the data folder, with columns
-      :obj:`smiles` and :obj:`y`; needs RDKit.
-    * :obj:`"pyg"`: :class:`torch_geometric.datasets.ZINC`, which keeps its
-      files in the folder :obj:`pyg` of :obj:`root` and downloads them if they
-      are not there. Its download checks neither certificates nor checksums, and
-      the files are pickles, so :obj:`"auto"` never starts it.
+    * :obj:`"npz"`: :obj:`zinc/zinc12k.npz` (or :obj:`zinc/zinc250k.npz`) in the data folder, with
+      :obj:`{split}_{n,e,x,edge_index,edge_attr,y}`.
+    * :obj:`"smiles"`: :obj:`zinc/zinc12k_{split}.csv` (or :obj:`zinc/zinc250k_{split}.csv`) in the
+      data folder, with columns :obj:`smiles` and :obj:`y`; needs RDKit.
+    * :obj:`"pyg"`: :class:`torch_geometric.datasets.ZINC`, which keeps its files in the folder
+      :obj:`pyg` of :obj:`root` and downloads them if they are not there. PyG checks neither
+      certificates nor checksums, and the files are pickles, so :obj:`"auto"` never downloads them.
 
     Args:
-        root (str or Path, optional): Where processed files go.
-            (default: a folder in the cache)
+        root (str or Path, optional): The folder for processed files. (default: a folder in the
+            cache)
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-        subset (bool, optional): If :obj:`True`, the 12,000 molecules of the
-            benchmark (10,000, 1,000 and 1,000); else all 249,456.
-        source (str, optional): One of the three, or :obj:`"auto"` for the first
-            of them whose files are there.
-        without_node_features (bool, optional): If :obj:`True`, all tokens are
-            1, as in the paper's study of limitations: only the bonds tell
-            molecules apart.
-        data (str or Path, optional): The data folder.
-            (default: :obj:`$FOGNN_DATA`)
-        transform (callable, optional): Applied at every access.
-        pre_transform (callable, optional): Applied before saving to disk.
-        pre_filter (callable, optional): Says which graphs are kept.
+            (default: :obj:`"train"`)
+        subset (bool, optional): If :obj:`True`, the 12,000 molecules of the benchmark (10,000,
+            1,000 and 1,000); else all 249,456. (default: :obj:`True`)
+        source (str, optional): One of the three, or :obj:`"auto"` for the first of them whose
+            files are there. (default: :obj:`"auto"`)
+        without_node_features (bool, optional): If :obj:`True`, every atom is token 0, as in the
+            paper's study of limitations: molecules differ in their bonds only.
+            (default: :obj:`False`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        transform (callable, optional): Applied at every access. (default: :obj:`None`)
+        pre_transform (callable, optional): Applied before saving to disk. (default: :obj:`None`)
+        pre_filter (callable, optional): Returns whether a graph is kept. (default: :obj:`None`)
     """
 
     def __init__(
@@ -96,7 +82,7 @@ class ZINC(SplitDataset):
         made = self.source if self._path is None else f"{self.source}-{file_stamp(self._path)}"
         variant = f"zinc-v1-{'12k' if subset else '250k'}-{made}-{split}"
         if without_node_features:
-            variant += "-all-atoms-1"
+            variant += "-all-atoms-0"
         super().__init__(folder, "zinc", variant, transform, pre_transform, pre_filter)
 
     def _choose(self, source: str, data: str | Path | None) -> tuple[str, Path | None]:
@@ -111,10 +97,10 @@ class ZINC(SplitDataset):
             for name, file in files.items():
                 if (path := find(file, data)) is not None:
                     return name, path
-            if not self._has_pyg():
+            if not self._last_of_pyg.is_file():
                 raise FileError(
                     f"{stem}.npz and {stem}_{self.split}.csv are neither in the data folder nor in "
-                    "the cache: set FOGNN_DATA to a folder that has one of them, or say "
+                    "the cache: set FOGNN_DATA to a folder that has one of them, or use "
                     'ZINC(source="pyg") to download it with PyG'
                 )
         return "pyg", None
@@ -128,32 +114,20 @@ class ZINC(SplitDataset):
             graphs, _ = read_smiles_csv(self._path, target_column="y")
             tensors, slices = flatten(_plain(graph) for graph in graphs)
         if self._without_node_features:
-            tensors["x"] = torch.ones_like(tensors["x"])
+            tensors["x"] = torch.zeros_like(tensors["x"])
         return tensors, slices
 
     def _read_pyg(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        self._pyg.mkdir(parents=True, exist_ok=True)
-        with FileLock(self._pyg / "download.lock"):
-            had = self._has_pyg()
-            try:
-                graphs = torch_geometric.datasets.ZINC(
-                    str(self._pyg), subset=self.subset, split=self.split
-                )
-            except _PYG_FAILS as error:
-                # PyG takes half a download for a whole one the next time.
-                if not had:
-                    shutil.rmtree(self._pyg / "raw", ignore_errors=True)
-                    for archive in self._pyg.glob("*.zip*"):
-                        archive.unlink()
-                raise FileError(
-                    f"PyG could not get ZINC ({type(error).__name__}: {error}): check the network "
-                    f"and remove {self._pyg}, or set FOGNN_DATA to a folder with zinc/zinc12k.npz"
-                ) from error
+        instead = "set FOGNN_DATA to a folder with zinc/zinc12k.npz"
+        with pyg_download("ZINC", self._pyg, self._last_of_pyg, instead):
+            graphs = torch_geometric.datasets.ZINC(
+                str(self._pyg), subset=self.subset, split=self.split
+            )
         return flatten(_plain(graph) for graph in graphs)
 
-    def _has_pyg(self) -> bool:
-        # The last file that PyG downloads: with it, the others are there too.
-        return (self._pyg / "raw" / "test.index").is_file()
+    @property
+    def _last_of_pyg(self) -> Path:
+        return self._pyg / "raw" / "test.index"
 
 
 def _plain(graph: Data) -> dict[str, Tensor]:
@@ -194,18 +168,18 @@ def _check(
     edge_attr: NDArray[Any],
     y: NDArray[Any],
 ) -> None:
-    def refuse(what: str) -> FileError:
+    def wrong_file(what: str) -> FileError:
         return FileError(f"{path} is not a ZINC file: its split {split!r} has {what}")
 
     if not len(n) == len(e) == len(y) or min(n.min(), e.min()) < 0:
-        raise refuse(f"{len(n)} node counts, {len(e)} edge counts and {len(y)} labels")
+        raise wrong_file(f"{len(n)} node counts, {len(e)} edge counts and {len(y)} labels")
     if len(x) != n.sum() or edge_index.shape != (2, e.sum()) or len(edge_attr) != e.sum():
-        raise refuse(
+        raise wrong_file(
             f"{len(x)} atoms, edges of shape {edge_index.shape} and {len(edge_attr)} bonds, where "
             f"the counts say {n.sum()} and {e.sum()}"
         )
     if not np.isfinite(y).all():
-        raise refuse(f"a label that is no number, in graph {int((~np.isfinite(y)).argmax())}")
+        raise wrong_file(f"a label that is no number, in graph {int((~np.isfinite(y)).argmax())}")
     sizes = np.repeat(n, e)
     for name, values, counts, wrong, must in (
         ("atom", x, n, (x < 0) | (x >= len(ATOMS)), f"atoms are 0 to {len(ATOMS) - 1}"),
@@ -218,4 +192,4 @@ def _check(
         if wrong.any():
             place = int(wrong.argmax())
             graph = int(np.searchsorted(counts.cumsum(), place, side="right"))
-            raise refuse(f"{name} {values[place]} in graph {graph}, {must}")
+            raise wrong_file(f"{name} {values[place]} in graph {graph}, {must}")

@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from fognn.datasets.catalog import CATALOG
+from fognn.datasets.catalog import CATALOG, DatasetInfo, where
 from fognn.datasets.few_shot import ImageSet
-from fognn.datasets.info import DatasetInfo, where
 from fognn.datasets.molecules import read_smiles_csv
 from fognn.datasets.statistics import count, count_graphs
 from fognn.report.drawing import Drawing, check_output, save_drawing

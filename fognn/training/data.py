@@ -10,11 +10,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from fognn.datasets.catalog import dataset_info
+from fognn.datasets.catalog import DatasetInfo, dataset_info
 from fognn.datasets.episodes import Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import ImageSet
 from fognn.datasets.imdb import IMDBMulti
-from fognn.datasets.info import DatasetInfo
 from fognn.datasets.sbm_generator import SPLIT_SIZES
 from fognn.loader import PackedLoader
 from fognn.models import TASKS, Task
@@ -196,9 +195,8 @@ def _graphs(data: DataConfig, split: str) -> Any:
     if entry.generated:
         size = math.ceil(SPLIT_SIZES[entry.name][split] * data.fraction)
         return entry.make(split=split, seed=data.seed, num_graphs=size, data=data.folder)
-    graphs = entry.open(split, data.folder)
-    if data.name == PLAIN_ZINC:
-        graphs._data.x = torch.zeros_like(graphs._data.x)
+    options = {"without_node_features": True} if data.name == PLAIN_ZINC else {}
+    graphs = entry.make(split=split, data=data.folder, **options)
     return graphs[: math.ceil(len(graphs) * data.fraction)]
 
 

@@ -23,7 +23,9 @@ class RefusedNameError(UnpicklingError):
         self.name = name
 
 
-def load_torch(path: str | Path, names: Sequence[Any] = (), map_location: Any = "cpu") -> Any:
+def load_torch(
+    path: str | Path, names: Sequence[Any] = (), map_location: Any = "cpu", mmap: bool = False
+) -> Any:
     r"""Reads a file of :meth:`torch.save` that names nothing but tensors, plain Python and
     ``names``; another one is a :class:`RefusedNameError`, and a damaged one whatever torch makes
     of it.
@@ -37,10 +39,11 @@ def load_torch(path: str | Path, names: Sequence[Any] = (), map_location: Any = 
         names: Classes and functions that it may name besides, as
             :meth:`torch.serialization.add_safe_globals` takes them.
         map_location: Where its tensors go.
+        mmap: Whether its tensors are mapped into memory and not read.
     """
     try:
         with _only(names):
-            return torch.load(path, map_location=map_location, weights_only=True)
+            return torch.load(path, map_location=map_location, weights_only=True, mmap=mmap)
     except UnpicklingError as error:
         found = re.search(r"GLOBAL (\S+)", str(error))
         if found is None:

@@ -73,17 +73,17 @@ class Hostile:
         (codecs.encode, ("hacked", "rot13"), r"_codecs.encode\(..., 'rot13'\)"),
     ],
 )
-def test_hostile_pickle_is_refused(tmp_path, monkeypatch, protocol, function, args, name):
+def test_hostile_pickle_is_not_read(tmp_path, monkeypatch, protocol, function, args, name):
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path / "a.pkl", {"image_data": Hostile(function, *args)}, protocol)
-    with pytest.raises(FileError, match=f"is refused, it names .*({name})"):
+    with pytest.raises(FileError, match=f"is not read, it names .*({name})"):
         load_arrays(path)
     assert not (tmp_path / "hacked").exists()
 
 
-def test_array_of_objects_is_refused(tmp_path):
+def test_array_of_objects_is_not_read(tmp_path):
     path = write(tmp_path / "a.pkl", np.array([Hostile(os.system, "touch hacked")], dtype=object))
-    with pytest.raises(FileError, match="is refused"):
+    with pytest.raises(FileError, match="is not read"):
         load_arrays(path)
 
 
@@ -162,7 +162,7 @@ def test_raw_bytes(tmp_path):
         assert out == {"a": b"abc", "b": b"abc"}
 
 
-def test_huge_range_is_refused(tmp_path):
+def test_huge_range(tmp_path):
     buffer = io.BytesIO()
     pickle.dump(range(10**12), buffer)
     (tmp_path / "a.pkl").write_bytes(buffer.getvalue())
@@ -182,3 +182,36 @@ def test_lists_that_repeat_themselves(tmp_path):
     endless.append(endless)
     with pytest.raises(FileError, match="RecursionError"):
         load_arrays(write(tmp_path / "b.pkl", endless))
+
+
+@pytest.mark.parametrize("name", ["b1", "i1", "u8", "<f4", ">i2", "|u1", "f2"])
+def test_dtypes_of_numbers(tmp_path, name):
+    array = np.array([0, 1], dtype=name)
+    out = load_arrays(write(tmp_path / "a.pkl", array))
+    assert out.dtype == array.dtype
+    assert out.tolist() == array.tolist()
+
+
+@pytest.mark.parametrize("dtype", [object, "S3", "U3", "c8", "M8[s]", [("a", "i4")]])
+def test_other_dtypes_are_not_read(tmp_path, dtype):
+    with pytest.raises(FileError, match=r"is not read, it names numpy\.dtype\("):
+        load_arrays(write(tmp_path / "a.pkl", np.zeros(2, dtype)))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [b"}X\x09\x00\x00\x00_functionK\x01sb.", b"N}X\x09\x00\x00\x00_functionK\x01s\x86b."],
+)
+def test_a_stand_in_cannot_be_changed(tmp_path, state):
+    (tmp_path / "a.pkl").write_bytes(b"\x80\x03cbuiltins\nlist\n" + state)
+    with pytest.raises(FileError, match="a function has no state"):
+        load_arrays(tmp_path / "a.pkl")
+
+
+def test_an_interrupt_is_not_hidden(tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fognn.datasets.array_pickle._plain", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        load_arrays(write(tmp_path / "a.pkl", [1]))

@@ -1,9 +1,12 @@
+import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
+from torch_geometric.loader import ClusterData
 
 from fognn.datasets.few_shot import CIFARFS, ImageSet, image_module, kept_images
 from fognn.utils.errors import FileError
@@ -118,6 +121,37 @@ def test_kept_images_are_made_once_and_damaged_ones_anew(tmp_path):
     with pytest.raises(FileError, match="an image is damaged"):
         kept_images(tmp_path / "processed" / "other.pt", fail)
     assert not (tmp_path / "processed" / "other.pt").exists()
+
+
+class Call:
+    def __init__(self, function, *args):
+        self.call = function, args
+
+    def __reduce__(self):
+        return self.call
+
+
+def test_kept_images_run_nothing(tmp_path):
+    path, made = tmp_path / "images.pt", tmp_path / "made"
+    torch.save({"images": Call(os.mkdir, str(made))}, path)
+    assert kept_images(path, lambda: {"images": torch.ones(3)})["images"].tolist() == [1, 1, 1]
+    # PyG has this class on torch's list of safe names; it opens a second file and runs it.
+    (tmp_path / "part_1").mkdir()
+    torch.save(Call(os.mkdir, str(made)), tmp_path / "part_1" / "metis.pt")
+    graph = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]]))
+    torch.save(Call(ClusterData, graph, 1, False, str(tmp_path)), path)
+    assert kept_images(path, lambda: {"images": torch.ones(3)})["images"].tolist() == [1, 1, 1]
+    assert not made.exists()
+
+
+def test_kept_images_are_mapped_into_memory(tmp_path):
+    path = tmp_path / "images.pt"
+    kept_images(path, lambda: {"images": torch.ones(3)})
+    content = kept_images(path, lambda: pytest.fail("made twice"))
+    assert content["images"].tolist() == [1, 1, 1]
+    maps = Path("/proc/self/maps")
+    if maps.exists():  # Linux says which files are mapped
+        assert str(path) in maps.read_text()
 
 
 def test_kept_images_in_a_place_that_is_no_folder(tmp_path):

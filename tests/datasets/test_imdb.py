@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from imdb_example import TEXT
 from torch import Tensor
 from torch_geometric.data import Data
@@ -12,7 +14,7 @@ from torch_geometric.datasets import TUDataset
 from torch_geometric.io import read_tu_data
 from torch_geometric.loader import DataLoader
 
-from fognn.datasets.imdb import IMDBMulti
+from fognn.datasets.imdb import IMDBMulti, _integer_rows, _read_text
 from fognn.utils.errors import FileError
 
 TRIANGLE = [[1, 2, 0, 2, 0, 1], [0, 0, 1, 1, 2, 2]]
@@ -288,3 +290,111 @@ def test_broken_file_leaves_nothing(tmp_path: Path, folder: Path) -> None:
     assert list((tmp_path / "root").rglob("*.pt")) == []
     path.write_text(TEXT)
     assert len(load(tmp_path, folder)) == 3
+
+
+# Broken files
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "error"),
+    [
+        ("3\n3 0", "x\n3 0", 1, "expected integers, got 'x'"),
+        ("3\n3 0", "0\n3 0", 1, "expected the number of graphs"),
+        ("3\n3 0", "4\n3 0", 15, "the file ends, expected a graph's nodes and label"),
+        ("3\n3 0", "2\n3 0", 10, "expected the end of the file after 2 graphs"),
+        ("3\n3 0", "3\n3 3", 2, "expected nodes and a label from 0 to 2"),
+        ("3\n3 0", "3\n0 0", 2, "expected nodes and a label"),
+        ("0 2 1 2", "0 2 1 3", 3, r"node 0 has a neighbour that is not in 0\.\.2"),
+        ("0 2 1 2", "0 2 1 -1", 3, "has a neighbour that is not in"),
+        ("0 2 1 2", "0 2 1 1", 3, "has a neighbour twice"),
+        ("0 2 1 2", "0 2 0 2", 3, "or itself as a neighbour"),
+        ("0 2 1 2", "0 2 1", 3, "as many neighbours as the degree says"),
+        ("0 2 1 2", "0", 3, "expected tag, degree"),
+        ("0 2 1 2", "0 1 2", 4, "node 0 does not name node 1 in return"),
+        ("0 2 1 2", "0 2 1 2.5", 3, "expected integers"),
+        ("0 0\n", "", 14, "the file ends, expected the neighbours of node 3"),
+        (TEXT, "", 1, "the file ends, expected the number of graphs"),
+        (TEXT, "\0\xff", 1, "expected integers"),
+    ],
+)
+def test_broken_text_is_named_by_line(
+    tmp_path: Path, old: str, new: str, line: int, error: str
+) -> None:
+    path = tmp_path / "graphs.txt"
+    path.write_text(TEXT.replace(old, new, 1))
+    with pytest.raises(FileError, match=rf"graphs\.txt, line {line}: .*{error}"):
+        list(_read_text(path))
+
+
+@settings(max_examples=60)
+@given(cut=st.integers(0, len(TEXT) - 2))
+def test_truncated_text(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    path = tmp_path_factory.mktemp("cut") / "graphs.txt"
+    path.write_text(TEXT[:cut])
+    with pytest.raises(FileError, match=r"graphs\.txt, line \d+: "):
+        list(_read_text(path))
+
+
+def test_integer_rows(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("1 2\n\n-3 4 5\n")
+    assert list(_integer_rows(tmp_path / "x")) == [(1, [1, 2]), (2, []), (3, [-3, 4, 5])]
+    with pytest.raises(FileError, match="x, line 2: expected 2 integers, got 0"):
+        list(_integer_rows(tmp_path / "x", 2))
+
+
+# The same graphs in the TU format: one after the other, counted from 1.
+TU = {
+    "A": "1, 2\n1, 3\n2, 1\n2, 3\n3, 1\n3, 2\n"
+    "4, 5\n4, 6\n5, 4\n5, 6\n6, 4\n6, 5\n"
+    "7, 8\n8, 7\n8, 9\n9, 8\n",
+    "graph_indicator": "1\n1\n1\n2\n2\n2\n3\n3\n3\n3\n",
+    "graph_labels": "1\n3\n2\n",
+}
+
+
+def save_tu(folder: Path, changed: dict[str, str] | None = None) -> Path:
+    for name, text in {**TU, **(changed or {})}.items():
+        path = folder / "IMDB-MULTI" / f"IMDB-MULTI_{name}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_tu_holds_the_same_graphs(tmp_path: Path) -> None:
+    dataset = load(tmp_path, save_tu(tmp_path), source="tu")
+    assert [data.edge_index.tolist() for data in dataset] == [TRIANGLE, TRIANGLE, PATH]
+    assert [data.y.tolist() for data in dataset] == [[0], [2], [1]]
+    assert [data.num_nodes for data in dataset] == [3, 3, 4]
+
+
+def test_tu_with_a_last_graph_without_edges(tmp_path: Path) -> None:
+    more = {"graph_indicator": TU["graph_indicator"] + "4\n4\n", "graph_labels": "1\n3\n2\n2\n"}
+    *_, last = load(tmp_path, save_tu(tmp_path, more), source="tu")
+    assert (last.num_nodes, last.num_edges, last.y.tolist()) == (2, 0, [1])
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "error"),
+    [
+        ("A", "1, 2\n", "1, 11\n", "graph 1 has an edge to a node that it does not have"),
+        ("A", "1, 2\n", "11, 1\n", "IndexError"),
+        ("A", "1, 2\n", "1, 0\n", "graph 1 has an edge in one direction only"),
+        ("A", "1, 2\n", "1, 5\n", "graph 1 has an edge to a node that it does not have"),
+        ("A", "1, 2\n", "", "graph 1 has an edge in one direction only"),
+        ("A", "1, 2\n", "1, 2, 3\n", "ValueError"),
+        ("A", "1, 2\n", "1; 2\n", "ValueError: invalid literal"),
+        ("graph_indicator", "1\n2\n", "1\n3\n", "graph 2 has an edge to a node"),
+        ("graph_indicator", "1\n1\n1\n", "0\n1\n1\n", "RuntimeError"),
+        ("graph_indicator", "3\n3\n3\n3\n", "", "IndexError"),
+        ("graph_labels", "1\n3\n2\n", "1\n3\n2\n2\n", "3 graphs and 4 labels"),
+        ("graph_labels", "1\n3\n2\n", "1\n3\n", "3 graphs and 2 labels"),
+        ("graph_labels", "1\n3\n2\n", "1\n3\n3\n", "2 classes, expected 3"),
+        ("graph_labels", "1\n3\n2\n", "", "3 graphs and 0 labels|IndexError|RuntimeError"),
+    ],
+)
+def test_broken_tu(tmp_path: Path, name: str, old: str, new: str, error: str) -> None:
+    assert old in TU[name]
+    folder = save_tu(tmp_path, {name: TU[name].replace(old, new, 1)})
+    with pytest.raises(FileError, match=rf"IMDB-MULTI is not a whole TU folder .*({error})"):
+        load(tmp_path, folder, source="tu")
+    assert list((tmp_path / "root").rglob("*.pt")) == []

@@ -106,7 +106,7 @@ GOOD = np.zeros((2, 84, 84, 3), np.uint8)
         ({"image_data": GOOD, "class_dict": {"a": [0, 1, 2]}}, "names image 2, there are 2"),
         ({"image_data": GOOD, "class_dict": {"a": [0, -1]}}, "names image -1, there are 2"),
         ({"image_data": GOOD, "class_dict": {"a": ["x", "y"]}}, "must be numbers of images"),
-        ({"image_data": print, "class_dict": {}}, "is refused, it names builtins.print"),
+        ({"image_data": print, "class_dict": {}}, "is not read, it names builtins.print"),
     ],
 )
 def test_wrong_cached_pickle(data, content, words):

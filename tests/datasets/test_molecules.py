@@ -1,6 +1,8 @@
 import csv
+import itertools
 import sys
 
+import networkx
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,6 +10,8 @@ from hypothesis import strategies as st
 
 from fognn.datasets.molecules import (
     ATOMS,
+    _longest_ring,
+    penalised_logp,
     read_smiles_csv,
     smiles_to_graph,
 )
@@ -178,3 +182,35 @@ def test_without_rdkit_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdkit", None)
     with pytest.raises(ImportError, match=r"pip install \"fognn\[chem\]\""):
         smiles_to_graph("C")
+
+
+# The label of ZINC
+
+
+def test_penalised_logp_is_the_published_label(real_data):
+    for row in itertools.islice(csv_rows(real_data, "test"), 300):
+        assert penalised_logp(row["smiles"]) == pytest.approx(float(row["y"]), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_penalised_logp_of_all_molecules(real_data):
+    for split in ("train", "val", "test"):
+        for row in csv_rows(real_data, split):
+            assert penalised_logp(row["smiles"]) == pytest.approx(float(row["y"]), abs=1e-6), row
+
+
+def test_longest_ring_is_that_of_networkx_and_of_the_label(real_data):
+    large = [row for row in csv_rows(real_data, "train") if float(row["cycle"]) < 0]
+    assert len(large) > 50
+    for row in [*large, *itertools.islice(csv_rows(real_data, "val"), 100)]:
+        molecule = Chem.MolFromSmiles(row["smiles"])
+        graph = networkx.Graph(Chem.GetAdjacencyMatrix(molecule))
+        rings = networkx.cycle_basis(graph, root=0)
+        longest = _longest_ring(molecule)
+        assert longest == max(map(len, rings), default=0)
+        assert -max(0, longest - 6) == float(row["cycle"])
+
+
+def test_longest_ring_of_several_pieces():
+    assert _longest_ring(Chem.MolFromSmiles("CCO.C1CCCCCCC1.C1CC1")) == 8
+    assert _longest_ring(Chem.MolFromSmiles("CCO")) == 0

@@ -1,14 +1,14 @@
 import os
-import pickle
-import sys
-import types
 
 import pytest
 import torch
+from torch_geometric.datasets import GNNBenchmarkDataset
 from torch_geometric.loader import DataLoader
+from torch_geometric.utils import to_dense_adj
 
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
+from fognn.datasets.sources import benchmark_source
 from fognn.utils.errors import FileError
 
 
@@ -64,110 +64,88 @@ def test_bad_arguments(tmp_path, argument, value):
     assert not (tmp_path / "processed").exists()
 
 
-def write_official(path, monkeypatch, splits):
-    """Writes a pickle of the public benchmark's first layout, with classes of its names."""
+def write_official(folder, name, splits):
+    """Writes a raw file of PyG's GNNBenchmarkDataset: tokens one-hot, labels per node."""
+    path = folder / benchmark_source(name).path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(splits, path)
+    return path
 
-    def stand_in(module, name):
-        if module not in sys.modules:
-            monkeypatch.setitem(sys.modules, module, types.ModuleType(module))
-        cls = type(name, (), {"__module__": module, "__getstate__": lambda self: self.state})
-        monkeypatch.setattr(sys.modules[module], name, cls, raising=False)
 
-        def make(state):
-            instance = cls()
-            instance.state = state
-            return instance
+def ring(n, shift, tokens=3):
+    """A ring, its edges in a random order."""
+    src = torch.cat([torch.arange(n), (torch.arange(n) + 1) % n])
+    dst = torch.cat([(torch.arange(n) + 1) % n, torch.arange(n)])
+    return {
+        "x": torch.eye(tokens)[torch.arange(n) % tokens],
+        "edge_index": torch.stack([src, dst])[:, torch.randperm(2 * n)],
+        "y": (torch.arange(n) + shift) % 2,
+    }
 
-        return make
 
-    for package in ("dgl", "data"):
-        monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
-    graph = stand_in("dgl.graph", "DGLGraph")
-    graph_index = stand_in("dgl.graph_index", "GraphIndex")
-    index = stand_in("dgl.utils", "Index")
-    frame = stand_in("dgl.frame", "Frame")
-    column = stand_in("dgl.frame", "Column")
-    dataset = stand_in("data.SBMs", "load_SBMsDataSetDGL")
-
-    def features(**tensors):
-        return frame({"_columns": {key: column({"data": t}) for key, t in tensors.items()}})
-
-    content = [
-        dataset(
-            {
-                "graph_lists": [
-                    graph(
-                        {
-                            "_graph": graph_index((len(x), False, True, index(src), index(dst))),
-                            "_node_frame": features(feat=x),
-                            "_edge_frame": features(feat=torch.ones(len(src), 1)),
-                        }
-                    )
-                    for x, src, dst, _ in graphs
-                ],
-                "node_labels": [labels for *_, labels in graphs],
-            }
-        )
-        for graphs in splits
+@pytest.mark.parametrize(("dataset", "tokens"), [(PATTERN, 3), (CLUSTER, 7)])
+def test_official_graphs(tmp_path, dataset, tokens):
+    splits = [
+        [ring(5, 0, tokens)] * 10,
+        [ring(6, 0, tokens), ring(7, 1, tokens)],
+        [ring(8, 0, tokens)],
     ]
-    path.parent.mkdir(parents=True)
-    path.write_bytes(pickle.dumps(content))
-
-
-def test_official_file(tmp_path, monkeypatch):
-    def graph(n, shift):
-        # A ring, its edges in a wild order.
-        src = torch.cat([torch.arange(n), (torch.arange(n) + 1) % n])
-        dst = torch.cat([(torch.arange(n) + 1) % n, torch.arange(n)])
-        order = torch.randperm(2 * n)
-        labels = torch.tensor([(i + shift) % 2 for i in range(n)], dtype=torch.int16)
-        return torch.arange(n) % 3, src[order], dst[order], labels
-
-    splits = [[graph(5, 0)] * 10, [graph(6, 0), graph(7, 1)], [graph(8, 0)]]
-    path = tmp_path / "data" / "SBMs" / "SBM_PATTERN.pkl"
-    write_official(path, monkeypatch, splits)
+    name = dataset.__name__
+    path = write_official(tmp_path / "data", name, splits)
 
     def opened(split, count):
-        return PATTERN(tmp_path, split, num_graphs=count, source="official", data=tmp_path / "data")
+        return dataset(tmp_path, split, num_graphs=count, source="official", data=tmp_path / "data")
 
     data = opened("val", 2)
     assert [g.num_nodes for g in data] == [6, 7]
-    assert data[1].x.tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert data[1].x.tolist() == [i % tokens for i in range(7)]
     assert data[1].y.tolist() == [1, 0, 1, 0, 1, 0, 1]
-    ring = sorted(
+    assert data[1].x.dtype == data[1].y.dtype == torch.int64
+    edges = sorted(
         (target, source)
         for target in range(7)
         for source in range(7)
         if (target - source) % 7 in (1, 6)
     )
-    assert data[1].edge_index.tolist() == [[s for _, s in ring], [t for t, _ in ring]]
+    assert data[1].edge_index.tolist() == [[s for _, s in edges], [t for t, _ in edges]]
     assert len(opened("train", 3)) == 3
-    with pytest.raises(ValueError, match=r"num_graphs must be at most 1, .* got 2000"):
+    assert opened("test", 1)[0].num_nodes == 8
+    full = {"PATTERN": 2000, "CLUSTER": 1000}[name]
+    with pytest.raises(ValueError, match=rf"num_graphs must be at most 1, .* got {full}"):
         opened("test", None)
 
-    # A changed file is not answered from the old one.
-    splits[1] = [graph(9, 0)] * 2
-    path.unlink()
-    path.parent.rmdir()
-    write_official(path, monkeypatch, splits)
+    # A changed file is read again.
+    splits[1] = [ring(9, 0, tokens)] * 2
+    write_official(tmp_path / "data", name, splits)
     os.utime(path, ns=(1, 1))
     assert [g.num_nodes for g in opened("val", 2)] == [9, 9]
 
 
-def test_official_file_is_missing(tmp_path, monkeypatch):
+def test_official_graphs_are_those_of_pyg(tmp_path):
+    splits = [[ring(5, 0), ring(9, 1)], [ring(6, 0)], [ring(7, 1)]]
+    write_official(tmp_path, "PATTERN", splits)
+    for split, count in (("train", 2), ("val", 1), ("test", 1)):
+        mine = PATTERN(tmp_path, split, num_graphs=count, source="official", data=tmp_path)
+        theirs = GNNBenchmarkDataset(str(tmp_path / "benchmarking_gnns"), "PATTERN", split)
+        for one, other in zip(mine, theirs, strict=True):
+            assert torch.equal(one.x, other.x.argmax(1))
+            assert torch.equal(one.y, other.y)
+            assert torch.equal(*(to_dense_adj(data.edge_index) for data in (one, other)))
+
+
+def test_official_graphs_without_network(tmp_path, monkeypatch):
     monkeypatch.setenv("FOGNN_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(FileError, match=r"SBM_CLUSTER.pkl is not in .*data.dgl.ai"):
+    monkeypatch.setitem(GNNBenchmarkDataset.urls, "CLUSTER", "http://127.0.0.1:1/CLUSTER_v2.zip")
+    with pytest.raises(FileError, match=r"PyG could not get CLUSTER .*check the network"):
         CLUSTER(tmp_path, source="official", data=tmp_path)
 
 
-def test_hostile_official_file_is_refused(tmp_path):
+def test_hostile_official_file(tmp_path):
     class Hostile:
         def __reduce__(self):
-            return os.system, (f"touch {tmp_path / 'owned'}",)
+            return os.mkdir, (str(tmp_path / "made"),)
 
-    path = tmp_path / "SBMs" / "SBM_PATTERN.pkl"
-    path.parent.mkdir()
-    path.write_bytes(pickle.dumps([Hostile()] * 3))
-    with pytest.raises(FileError, match="is refused"):
+    write_official(tmp_path, "PATTERN", [[Hostile()]] * 3)
+    with pytest.raises(FileError, match=r"PATTERN_v2\.pt is not .*names posix\.mkdir"):
         PATTERN(tmp_path, source="official", data=tmp_path)
-    assert not (tmp_path / "owned").exists()
+    assert not (tmp_path / "made").exists()

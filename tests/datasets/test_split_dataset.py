@@ -1,11 +1,22 @@
+import os
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
 import torch_geometric.transforms as T
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
+from fognn.datasets.split_dataset import (
+    file_stamp,
+    flatten,
+    read_benchmark,
+    read_npz,
+    slices_of,
+)
 from fognn.utils.errors import FileError
 
 
@@ -114,3 +125,158 @@ def test_lambda_is_applied_and_never_stored(tmp_path):
 def test_transform_is_applied_at_access(tmp_path):
     data = CLUSTER(tmp_path, num_graphs=2, transform=lambda graph: graph.num_nodes)
     assert data[0] == generate_cluster("train", 2).n[0]
+
+
+# Flat tensors and files
+
+
+@given(
+    graphs=st.lists(
+        st.integers(1, 6).flatmap(
+            lambda n: st.tuples(
+                st.just(n),
+                st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), unique=True),
+            )
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_flatten_sorts_edges_and_what_belongs_to_them(graphs):
+    def tensors(n, edges):
+        edge_index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).t()
+        return {
+            "x": torch.arange(n),
+            "edge_index": edge_index,
+            "edge_attr": 10 * edge_index[0] + edge_index[1],
+        }
+
+    flat, slices = flatten(tensors(n, edges) for n, edges in graphs)
+    for at, (n, edges) in enumerate(graphs):
+        cut = slice(*slices["edge_index"][at : at + 2].tolist())
+        expected = sorted(edges, key=lambda edge: edge[::-1])
+        assert [tuple(edge) for edge in flat["edge_index"][:, cut].t().tolist()] == expected
+        assert flat["edge_attr"][cut].tolist() == [10 * s + t for s, t in expected]
+        assert int(slices["x"][at + 1] - slices["x"][at]) == n
+
+
+def test_slices_of():
+    assert slices_of(torch.tensor([2, 0, 3], dtype=torch.int16)).tolist() == [0, 2, 2, 5]
+
+
+def test_read_npz_says_what_is_missing(tmp_path):
+    with pytest.raises(FileError, match=r"nothing.npz is not a whole .npz"):
+        read_npz(tmp_path / "nothing.npz", "n")
+
+
+@pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
+def test_read_npz_of_a_truncated_file(tmp_path, keep):
+    path = tmp_path / "a.npz"
+    np.savez(path, n=np.arange(1000))
+    assert read_npz(path, "n")["n"].tolist() == list(range(1000))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
+    with pytest.raises(FileError, match=r"a\.npz is not a whole \.npz file"):
+        read_npz(path, "n")
+
+
+def test_read_npz_runs_no_pickle(tmp_path):
+    np.savez(tmp_path / "a.npz", n=np.array([os.getcwd], dtype=object))
+    with pytest.raises(FileError, match=r"is not a whole \.npz file"):
+        read_npz(tmp_path / "a.npz", "n")
+
+
+def test_fingerprint_changes_with_the_file(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("x")
+    os.utime(path, ns=(1, 1))
+    first = file_stamp(path)
+    os.utime(path, ns=(1, 2))
+    assert first != file_stamp(path)
+    path.write_text("xy")
+    os.utime(path, ns=(1, 1))
+    assert first != file_stamp(path)
+
+
+# Raw files of PyG's GNNBenchmarkDataset
+
+
+def ring(n, **other):
+    here = torch.arange(n)
+    there = (here + 1) % n
+    edges = torch.stack([torch.cat([here, there]), torch.cat([there, here])])
+    return {"x": torch.eye(3)[here % 3], "edge_index": edges, "y": here % 2, **other}
+
+
+def save(path, *splits):
+    torch.save(list(splits), path)
+    return path
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_read_benchmark(tmp_path, zipped):
+    splits = [[ring(5), ring(6)], [ring(7)], [ring(8)]]
+    torch.save(splits, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped)
+    for split, sizes in (("train", [5, 6]), ("val", [7]), ("test", [8])):
+        graphs = read_benchmark(tmp_path / "a.pt", split, "node")
+        assert [graph.num_nodes for graph in graphs] == sizes
+        assert torch.equal(graphs[0].edge_index, ring(sizes[0])["edge_index"])
+
+
+class Hostile:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_read_benchmark_runs_nothing(tmp_path):
+    path = save(tmp_path / "a.pt", [ring(5)], [Hostile(tmp_path / "made")], [])
+    with pytest.raises(FileError, match=r"a\.pt is not .*names posix\.mkdir"):
+        read_benchmark(path, "train", "node")
+    assert not (tmp_path / "made").exists()
+    torch.load(path, weights_only=False)
+    assert (tmp_path / "made").exists()  # so the file does what the test is about
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (ring(5, y=torch.arange(6)), "train graph 1: y must have"),
+        (ring(5, y=torch.arange(10)), "train graph 1: y must have"),
+        (ring(5, x=torch.ones(4, 3)), r"train graph 1: edge_index must lie in 0\.\.3"),
+        (ring(5, x=torch.full((5, 3), torch.nan)), "train graph 1: x must be finite"),
+        ({"x": torch.ones(5, 3)}, "train graph 1 must have edge_index"),
+        (torch.ones(3), "RuntimeError"),
+        (None, "TypeError"),
+    ],
+)
+def test_wrong_benchmark_graph(tmp_path, graph, message):
+    path = save(tmp_path / "a.pt", [ring(4), graph], [], [])
+    with pytest.raises(FileError, match=rf"a\.pt is not a whole raw file .*{message}"):
+        read_benchmark(path, "train", "node")
+
+
+def test_a_label_for_each_node(tmp_path):
+    path = save(tmp_path / "a.pt", [ring(5, y=torch.arange(10))], [], [])
+    with pytest.raises(FileError, match="graph 0: y must have a row for each node, 5 in all"):
+        read_benchmark(path, "train", "node")
+    path = save(path, [ring(5, y=torch.arange(10), edge_attr=torch.ones(10))], [], [])
+    assert len(read_benchmark(path, "train", "edge")) == 1
+
+
+@pytest.mark.parametrize("content", [[], [[ring(4)]], None, {"train": 1}])
+def test_benchmark_file_with_other_content(tmp_path, content):
+    torch.save(content, tmp_path / "a.pt")
+    with pytest.raises(FileError, match="not a whole raw file"):
+        read_benchmark(tmp_path / "a.pt", "val", "node")
+
+
+@pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
+def test_truncated_benchmark_file(tmp_path, keep):
+    path = save(tmp_path / "a.pt", [ring(4)] * 9, [], [])
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
+    with pytest.raises(FileError, match="not a whole raw file"):
+        read_benchmark(path, "train", "node")

@@ -5,10 +5,10 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch_geometric.datasets import GNNBenchmarkDataset
 
-import fognn.datasets.tsp
+from fognn.datasets.sources import benchmark_source
 from fognn.datasets.tsp import TSP, neighbour_graph
-from fognn.datasets.unpickle import OfficialGraph
 from fognn.utils.errors import FileError
 
 
@@ -124,42 +124,55 @@ def test_tour_is_good(tmp_path, real_data):
 
 
 def official(n, label):
-    """A graph of the official layout, its edges in no order."""
-    src = torch.tensor([1, 0, 0])
-    dst = torch.tensor([0, 2, 1])
-    return OfficialGraph(
-        src,
-        dst,
-        {"feat": torch.arange(2.0 * n).reshape(n, 2)},
-        {"feat": torch.tensor([[10.0], [2.0], [1.0]])},
-        torch.tensor([label, 0, 1]),
-    )
-
-
-def test_official_file(tmp_path, monkeypatch):
-    (tmp_path / "TSP").mkdir()
-    (tmp_path / "TSP" / "TSP.pkl").write_bytes(b"stands for 500 MB")
-    lists = {
-        "train": [official(3, 1), official(4, 0)],
-        "val": [official(5, 1)] * 2,
-        "test": [official(6, 1)] * 2,
+    """A graph as in PyG's raw file, its edges in no order."""
+    return {
+        "x": torch.arange(2.0 * n).reshape(n, 2),
+        "edge_index": torch.tensor([[1, 0, 0], [0, 2, 1]]),
+        "edge_attr": torch.tensor([10.0, 2.0, 1.0]),
+        "y": torch.tensor([label, 0, 1]),
     }
-    monkeypatch.setattr(fognn.datasets.tsp, "load_official", lambda path: lists)
+
+
+def test_official_graphs(tmp_path):
+    path = tmp_path / benchmark_source("TSP").path
+    path.parent.mkdir(parents=True)
+    splits = [[official(3, 1), official(4, 0)], [official(5, 1)] * 2, [official(6, 1)] * 2]
+    torch.save(splits, path)
     train = TSP(tmp_path, data=tmp_path)
     assert train.source == "official"
     assert train[0].edge_index.tolist() == [[1, 0, 0], [0, 1, 2]]
     assert train[0].edge_attr.tolist() == [[10.0], [1.0], [2.0]]
     assert train[0].y.tolist() == [1, 1, 0]
+    assert train[0].y.dtype == torch.int64
     assert train[1].y.tolist() == [0, 1, 0]
     assert train[1].x.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
-    # The published loader swaps the two lists, and so do we.
-    assert TSP(tmp_path, "test", data=tmp_path)[0].num_nodes == 5
-    assert TSP(tmp_path, "val", data=tmp_path)[0].num_nodes == 6
-    with pytest.raises(ValueError, match="k must be 25 for the official file, got 10"):
+    # The splits have PyG's names.
+    for split, nodes in (("val", 5), ("test", 6)):
+        mine = TSP(tmp_path, split, data=tmp_path)
+        theirs = GNNBenchmarkDataset(str(tmp_path / "benchmarking_gnns"), "TSP", split)
+        assert len(mine) == len(theirs) == 2
+        assert mine[0].num_nodes == theirs[0].num_nodes == nodes
+    with pytest.raises(ValueError, match="k must be 25 for the official graphs, got 10"):
         TSP(tmp_path, data=tmp_path, k=10)
-    # The prepared file goes first.
+    # The prepared file is taken first.
     write(tmp_path)
     assert TSP(tmp_path, data=tmp_path, k=2).source == "prepared"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": torch.zeros(4)}, "y must have a row for each edge, 3 in all"),
+        ({"y": None}, "y must have a row for each edge, 3 in all"),
+        ({"edge_attr": None}, "must have edge_attr"),
+    ],
+)
+def test_what_an_official_graph_must_have(tmp_path, changes, message):
+    path = tmp_path / benchmark_source("TSP").path
+    path.parent.mkdir(parents=True)
+    torch.save([[{**official(4, 1), **changes}], [], []], path)
+    with pytest.raises(FileError, match=rf"TSP_v2\.pt .*{message}"):
+        TSP(tmp_path, data=tmp_path)
 
 
 def test_k_and_file_have_their_own_processed_file(tmp_path):

@@ -213,7 +213,7 @@ def test_without_node_features(tmp_path):
     plain = ZINC(tmp_path, data=tmp_path)
     blank = ZINC(tmp_path, data=tmp_path, without_node_features=True)
     assert plain.x.tolist() == [1, 1, 0, 1]
-    assert blank.x.tolist() == [1, 1, 1, 1]
+    assert blank.x.tolist() == [0, 0, 0, 0]
     assert torch.equal(plain[1].edge_attr, blank[1].edge_attr)
     assert torch.equal(plain.y, blank.y)
 

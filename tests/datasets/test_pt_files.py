@@ -8,7 +8,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.edge_index import SortOrder
 
-from fognn.datasets.graph_pt import load_pt
+from fognn.datasets.graph_files import read_graphs
 from fognn.utils.errors import FileError
 
 
@@ -68,19 +68,19 @@ def collated_and(third):
 def test_what_people_save(tmp_path, content, zipped):
     torch.save(content, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped)
     count = 2 if isinstance(content, tuple) and content[1] is GRAPHS[1] and len(content) == 2 else 3
-    assert same(load_pt(tmp_path / "a.pt"), GRAPHS[:count])
+    assert same(read_graphs(tmp_path / "a.pt"), GRAPHS[:count])
 
 
 def test_one_graph(tmp_path):
     torch.save(GRAPHS[0], tmp_path / "a.pt")
-    assert same(load_pt(tmp_path / "a.pt"), GRAPHS[:1])
+    assert same(read_graphs(tmp_path / "a.pt"), GRAPHS[:1])
     torch.save(InMemoryDataset.collate(GRAPHS[:1]), tmp_path / "a.pt")
-    assert same(load_pt(tmp_path / "a.pt"), GRAPHS[:1])
+    assert same(read_graphs(tmp_path / "a.pt"), GRAPHS[:1])
 
 
 def test_what_pyg_itself_saves(tmp_path):
     InMemoryDataset.save(GRAPHS, str(tmp_path / "a.pt"))
-    assert same(load_pt(tmp_path / "a.pt"), GRAPHS)
+    assert same(read_graphs(tmp_path / "a.pt"), GRAPHS)
 
 
 def test_sorted_edges(tmp_path):
@@ -91,39 +91,34 @@ def test_sorted_edges(tmp_path):
     if b"getattr" in pickle.dumps(SortOrder.COL):
         # So early versions of Python 3.11 write an enum. A file that names getattr can run code.
         with pytest.raises(FileError, match="it names getattr"):
-            load_pt(tmp_path / "a.pt")
+            read_graphs(tmp_path / "a.pt")
         return
-    (found,) = load_pt(tmp_path / "a.pt")
-    assert torch.equal(found.edge_index.as_tensor(), item.edge_index.as_tensor())
-
-
-def test_flat_tensors_are_left_to_the_caller(tmp_path):
-    torch.save({"n": torch.tensor([2])}, tmp_path / "a.pt")
-    assert load_pt(tmp_path / "a.pt") == {"n": torch.tensor([2])}
+    (found,) = read_graphs(tmp_path / "a.pt")
+    assert torch.equal(found.edge_index, item.edge_index.as_tensor())
 
 
 @pytest.mark.parametrize(
     ("content", "name"),
     [
-        ([OwnData(x=torch.ones(1))], r"test_graph_pt\.OwnData"),
+        ([OwnData(x=torch.ones(1))], r"test_pt_files\.OwnData"),
         (HeteroData(), r"torch_geometric\.data\.hetero_data\.HeteroData"),
         ([np.ones(3)], r"numpy\._?core\.multiarray\._reconstruct"),
         (torch.nn.Linear(1, 1), r"torch\.nn\.modules\.linear\.Linear"),
-        (collated_and(OwnData), r"test_graph_pt\.OwnData"),
+        (collated_and(OwnData), r"test_pt_files\.OwnData"),
     ],
 )
-def test_a_file_with_other_names_is_refused(tmp_path, content, name):
+def test_a_file_with_other_names_is_not_read(tmp_path, content, name):
     torch.save(content, tmp_path / "a.pt")
-    message = rf"a\.pt is refused, it names \S*{name}, .*: save a list of Data .*write_graphs"
+    message = rf"a\.pt is not read, it names \S*{name}, .*: save a list of Data .*write_graphs"
     with pytest.raises(FileError, match=message):
-        load_pt(tmp_path / "a.pt")
+        read_graphs(tmp_path / "a.pt")
 
 
 def test_a_file_runs_nothing(tmp_path):
     path, made = tmp_path / "a.pt", tmp_path / "made"
     torch.save([Touch(made)], path)
-    with pytest.raises(FileError, match=r"is refused, it names posix\.mkdir"):
-        load_pt(path)
+    with pytest.raises(FileError, match=r"is not read, it names posix\.mkdir"):
+        read_graphs(path)
     assert not made.exists()
     torch.load(path, weights_only=False)
     assert made.exists()  # so the file does what the test is about
@@ -132,14 +127,14 @@ def test_a_file_runs_nothing(tmp_path):
 def test_a_batch_without_slices(tmp_path):
     torch.save(Batch(x=torch.ones(2, 1), batch=torch.tensor([0, 1])), tmp_path / "a.pt")
     with pytest.raises(ValueError, match=r"a\.pt holds a Batch that does not know where"):
-        load_pt(tmp_path / "a.pt")
+        read_graphs(tmp_path / "a.pt")
 
 
 @pytest.mark.parametrize("content", ["text", 3, None, torch.ones(3)])
 def test_no_graphs(tmp_path, content):
     torch.save(content, tmp_path / "a.pt")
     with pytest.raises(ValueError, match=rf"a\.pt holds a {type(content).__name__}: save a list"):
-        load_pt(tmp_path / "a.pt")
+        read_graphs(tmp_path / "a.pt")
 
 
 @pytest.mark.parametrize("keep", [0, 1, 10, 0.5, 0.99])
@@ -149,18 +144,18 @@ def test_a_truncated_file(tmp_path, keep):
     cut = whole[: int(keep * len(whole)) if isinstance(keep, float) else keep]
     (tmp_path / "a.pt").write_bytes(cut)
     with pytest.raises(FileError, match=r"a\.pt is not a whole \.pt file of graphs"):
-        load_pt(tmp_path / "a.pt")
+        read_graphs(tmp_path / "a.pt")
 
 
 @pytest.mark.parametrize("content", [b"hello world " * 30, pickle.dumps([1]), b"\0" * 100])
 def test_other_files(tmp_path, content):
     (tmp_path / "a.pt").write_bytes(content)
     with pytest.raises(FileError, match=r"a\.pt is not a whole \.pt file of graphs"):
-        load_pt(tmp_path / "a.pt")
+        read_graphs(tmp_path / "a.pt")
 
 
 def test_graphs_that_pyg_cannot_take_apart(tmp_path):
     data, slices = InMemoryDataset.collate(GRAPHS)
     torch.save((data, {**slices, "edge_index": torch.tensor([0])}), tmp_path / "a.pt")
     with pytest.raises(FileError, match=r"a\.pt is not a whole \.pt file of graphs"):
-        load_pt(tmp_path / "a.pt")
+        read_graphs(tmp_path / "a.pt")
