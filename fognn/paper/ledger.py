@@ -156,3 +156,17 @@ def _curve(history: list[dict[str, Any]], metric: str) -> dict[str, list[Any]]:
 
 def _rounded(value: float) -> float | None:
     return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+
+
+def run_entry(folder: Path) -> LedgerEntry:
+    r"""The line of any finished run, as of the table ``"runs"``, which has no rows."""
+    # A stand-in until the function of the main branch is merged.
+    from types import SimpleNamespace
+
+    config = Config.read(Path(folder) / "config.yaml")
+    data, model = Path(config.data.name).name, config.model.name
+    planned: Any = SimpleNamespace(
+        key=f"{data}/{model}-seed{config.seed}-{config.digest()}",
+        **{"table": "runs", "row": "", "variant": "", "label": model, "config": config},
+    )
+    return ledger_entry(planned, folder)
