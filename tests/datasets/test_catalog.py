@@ -8,7 +8,7 @@ from torch_geometric.datasets import GNNBenchmarkDataset
 from fognn.datasets.catalog import CATALOG, dataset_info
 from fognn.datasets.info import DatasetInfo
 from fognn.datasets.statistics import count
-from fognn.report.drawing import KINDS
+from fognn.report.drawings import KINDS
 
 # Where the numbers of a draw of ours need not be those of the published draw.
 RANDOM = {"PATTERN", "CLUSTER", "TSP"}

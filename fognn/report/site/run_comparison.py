@@ -272,7 +272,7 @@ def _notes(entries: Sequence[LedgerEntry], lines: Sequence[TableLine]) -> list[s
     fraction = min(float(entry.config["data"].get("fraction") or 1) for entry in entries)
     if fraction < 1:
         notes.append(f"Only {100 * fraction:.3g} % of each split was used.")
-    if len({entry.result.get("fingerprint") for entry in entries}) > 1:
+    if len({entry.result.get("fingerprint") for entry in entries} - {None}) > 1:
         notes.append("Not all runs used the same data files: their fingerprints differ.")
     late = [
         line.label
