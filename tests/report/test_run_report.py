@@ -115,7 +115,7 @@ def test_an_unfair_comparison_is_said_and_shown(make_run: MakeRun) -> None:
     assert not any(said in sentence for sentence in fair["findings"])
     (sentence,) = [sentence for sentence in unfair["findings"] if said in sentence]
     assert "training.lr (0.001 and 0.01)" in sentence
-    assert "model.dropout (0.5 and 0)" in sentence
+    assert "model.dropout (0.5 and 0.0)" in sentence
     assert unfair["more"]["names"] == ["gcn", "gcn+fog"]
     assert ["training.lr", "0.01", "0.001"] in unfair["more"]["differing"]
     assert ["model.h1", "–", "12"] in fair["more"]["differing"]
@@ -344,6 +344,7 @@ def test_the_site_shows_other_runs_on_a_page(make_run: MakeRun, tmp_path: Path) 
         Ledger(results / "runs.jsonl").add(run_entry(folder))
     build_site(results, site)
     text = (site / "runs.html").read_text(encoding="utf-8")
+    assert "<h1>Runs that are in no table of the paper</h1>" in text
     assert "gcn+fog was better than gcn with the one seed of both" in text
     assert len(list(site.glob("runs/other/*.html"))) == 2
     front = (site / "index.html").read_text(encoding="utf-8")

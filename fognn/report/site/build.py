@@ -89,11 +89,12 @@ def _site_pages(measurements: Measurements) -> Iterator[Page]:
                 title = f"{line.label} on {line.paper.dataset}"
                 yield run_page(entry), "run", {"here": table, **run_context(title, entry)}
     if measurements.runs:
-        yield from _runs_pages(measurements.runs, RUNS)
+        title = "Runs that are in no table of the paper"
+        yield from _runs_pages(measurements.runs, RUNS, title=title)
 
 
-def _runs_pages(entries: Sequence[LedgerEntry], here: str) -> Iterator[Page]:
-    yield f"{here}.html", "table", {"here": here, **runs_context(entries)}
+def _runs_pages(entries: Sequence[LedgerEntry], here: str, **changed: str) -> Iterator[Page]:
+    yield f"{here}.html", "table", {"here": here, **runs_context(entries), **changed}
     for entry in entries:
         title = f"{entry.model} on {entry.data}"
         yield run_page(entry), "run", {"here": here, **run_context(title, entry)}

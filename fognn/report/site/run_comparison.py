@@ -201,10 +201,11 @@ def _findings(line: TableLine, host: TableLine, metric: Metric) -> list[str]:
     text = _VERDICTS[verdict_of(paired, metric)].format(one=one, other=other)
     text += f": {metric.label} {metric.number(line.mean or 0)} against "
     text += f"{metric.number(host.mean or 0)}" + " %" * metric.percent
-    text += f" ({metric.direction}), difference {metric.signed(paired.difference)}"
+    text += f" ({metric.direction}). Over {many(paired.pairs, f'common {paired.over}')} the "
+    text += f"difference is {metric.signed(paired.difference)}"
     if paired.interval is not None:
-        text += f", 95 % interval {metric.interval(paired.interval)}"
-    text += f", {many(paired.pairs, paired.over)}."
+        text += f", with the 95 % interval {metric.interval(paired.interval)}"
+    text += "."
     if paired.over == "fold":
         text += " Folds share their training graphs, so the interval is too narrow."
     if paired.over == "fold" or paired.interval is None:
@@ -257,9 +258,12 @@ def _row(line: TableLine, metric: Metric, compared: bool) -> dict[str, Any]:
         cell(line.epochs, f"{line.epochs:.4g}"),
     ]
     runs = [{"href": run_link(entry), "seed": str(entry.seed)} for entry in line.entries]
-    name, _, settings = line.label.partition(" ")
-    own = [settings.strip("()")] if settings else []
-    return {"label": line.label, "name": name, "own": own, "ours": False} | {
+    name, _, own = line.label.partition(" ")
+    return {
+        "label": line.label,
+        "name": name,
+        "own": [own.strip("()")] if own else [],
+        "ours": False,
         "cells": cells,
         "runs": runs,
     }

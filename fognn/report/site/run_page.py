@@ -63,7 +63,8 @@ def _results(result: dict[str, Any]) -> list[list[str]]:
 
 def settings_of(entry: LedgerEntry) -> dict[str, str]:
     r"""All settings as text, by their dotted names."""
-    return {name: _text(value) for name, value in flat(entry.config).items()}
+    # In full: runs whose settings have the same text are of the same group.
+    return {name: _text(value, "{}") for name, value in flat(entry.config).items()}
 
 
 def facts_of(entry: LedgerEntry) -> dict[str, str]:
