@@ -1,4 +1,4 @@
-r"""What ``fognn data`` says: all datasets, one dataset, or the molecules of a user."""
+r"""The report of ``fognn data``: all datasets, one dataset, or a csv file of molecules."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -27,13 +27,14 @@ _BAD_LINES = 10  # that are named one by one
 
 @dataclass(frozen=True)
 class DrawOptions:
-    r"""What is drawn, and where to.
+    r"""The number of items to draw, and the file to write.
 
     Args:
-        many (int): How many graphs, or classes of images; 0 for no drawing.
-        output (Path, optional): The file. If :obj:`None`, a PNG of the
-            dataset's name in the present folder, if matplotlib is there.
-        seed (int): Which graphs.
+        many (int, optional): The number of graphs, or of classes of images; 0 for no drawing.
+            (default: :obj:`8`)
+        output (Path, optional): The file. (default: a PNG with the name of the dataset in the
+            current folder, if matplotlib is installed)
+        seed (int, optional): The seed that chooses the items. (default: :obj:`0`)
     """
 
     many: int = 8
@@ -48,7 +49,7 @@ class DrawOptions:
         if self.output is not None:
             check_output(self.output)
             if self.many:
-                pyplot()  # what is missing shall be said before the work
+                pyplot()  # a missing package raises before the work
 
 
 def report_datasets(data: str | Path | None = None) -> str:
@@ -70,13 +71,13 @@ def report_dataset(
 ) -> Iterator[str]:
     r"""Gives the statistics of a dataset beside the published ones, then draws a few graphs.
 
-    What it says comes piece by piece, as it is ready.
+    Each part of the text is given as soon as it is ready.
 
     Args:
         entry (DatasetInfo): The dataset.
         split (str, optional): One split only. (default: all)
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        draw (DrawOptions, optional): What is drawn. (default: nothing)
+        draw (DrawOptions, optional): The drawing. (default: no drawing)
     """
     known = entry.splits or ("all",)
     if split is not None and split not in known:
@@ -124,10 +125,11 @@ def report_csv(
     Args:
         path (str or Path): A csv file with a header.
         smiles_column (str, optional): The column of the SMILES strings.
-        target_column (str, optional): The column of a number to learn.
-        skip_bad (bool, optional): Whether lines that give no graph are left
-            out; if not, the first of them is a :class:`ValueError`.
-        draw (DrawOptions, optional): What is drawn. (default: nothing)
+            (default: :obj:`"smiles"`)
+        target_column (str, optional): The column of a number to learn. (default: :obj:`None`)
+        skip_bad (bool, optional): Whether to skip lines that give no graph; if not, the first of
+            them raises a :class:`ValueError`. (default: :obj:`False`)
+        draw (DrawOptions, optional): The drawing. (default: no drawing)
     """
     path = Path(path)
     with warnings.catch_warnings():
@@ -205,7 +207,7 @@ def _draw(drawing: Drawing, draw: DrawOptions, stem: str, table: str) -> Sequenc
     try:
         path = save_drawing(drawing, draw.output or Path(f"{stem}.png"), table)
     except ImportError as error:
-        # Who did not ask for a file gets the statistics all the same.
+        # Without -o, the statistics do not need a drawing.
         if draw.output is not None:
             raise
         return [f"nothing is drawn: {error}"]

@@ -31,7 +31,7 @@ _LABELS = {"pattern": ["other", "pattern"], "cluster": [f"block {b}" for b in ra
 
 @dataclass(frozen=True)
 class Drawing:
-    r"""What to draw.
+    r"""The items of a drawing.
 
     Args:
         kind (str): One of :obj:`KINDS`.
@@ -48,7 +48,7 @@ class Drawing:
 
     @property
     def note(self) -> str:
-        r"""What the drawing shows, in a line."""
+        r"""The line below the title."""
         if self.kind != "molecule":
             return KINDS[self.kind]
         if has_rdkit():
@@ -60,7 +60,7 @@ class Drawing:
 
 
 def check_output(path: Path) -> Path:
-    r"""Refuses the name of a file that can be neither a picture nor a page."""
+    r"""Raises if a file is neither a picture nor a page by its suffix."""
     if path.suffix.lower() not in (".png", ".html"):
         raise ValueError(f"output must end in .png or .html, got {str(path)!r}")
     return path
@@ -70,10 +70,10 @@ def save_drawing(drawing: Drawing, path: str | Path, table: str = "") -> Path:
     r"""Draws to a file, which is written whole or not at all.
 
     Args:
-        drawing (Drawing): What to draw.
+        drawing (Drawing): The items.
         path (str or Path): A file that ends in :obj:`.png`, or in
             :obj:`.html` for a page that needs no other file.
-        table (str, optional): A table in HTML for the page.
+        table (str, optional): A table in HTML for the page. (default: none)
     """
     path = check_output(Path(path))
     if drawing.kind not in KINDS:

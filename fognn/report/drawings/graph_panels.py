@@ -24,7 +24,7 @@ def draw_blocks(axis: Any, graph: Data, names: list[str], ring: bool = False) ->
     Args:
         axis (Axes): The panel.
         graph (Data): The graph, :obj:`y` a label for each node.
-        names (list of str): What each label is called.
+        names (list of str): The name of each label.
         ring (bool, optional): Whether nodes whose token is not 0 get a black
             ring: those of CLUSTER whose block is given.
     """

@@ -28,11 +28,11 @@ def grid(
     r"""A figure with a title, a smaller line below it, and room for as many panels.
 
     Args:
-        panels (int): How many.
+        panels (int): The number of panels.
         title (str): The title.
-        note (str): What the drawing shows.
-        columns (int, optional): The most panels side by side.
-        size (float, optional): The side of a panel in inches.
+        note (str): A line below the title.
+        columns (int, optional): The most panels side by side. (default: :obj:`4`)
+        size (float, optional): The side of a panel in inches. (default: :obj:`3.4`)
     """
     columns = min(columns, panels)
     rows = -(-panels // columns)

@@ -31,11 +31,12 @@ def as_text(
     r"""Columns side by side, with the title above and the notes below.
 
     Args:
-        title (str): What the table shows.
+        title (str): The title.
         header (sequence of str): The names of the columns.
         rows (sequence): The rows.
         notes (sequence of str): Sentences about it.
-        right (sequence of int, optional): Columns that are aligned at their right end.
+        right (sequence of int, optional): The columns that are aligned to the right.
+            (default: none)
     """
     wrapped = [fill(note, _WIDTH) for note in notes]
     return "\n".join([title, "", text_table(header, rows, right), "", *wrapped])

@@ -12,7 +12,7 @@ def report_models(pattern: str = "*") -> str:
     r"""A table of the networks, with the number of parameters of each in the paper's tables.
 
     Args:
-        pattern (str, optional): A shell pattern for their names.
+        pattern (str, optional): A shell pattern for their names. (default: :obj:`"*"`)
     """
     names = list_models(pattern)
     if not names:

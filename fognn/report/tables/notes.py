@@ -1,4 +1,4 @@
-r"""What must be said below a table of results, so that nobody reads more into it than is there."""
+r"""The notes below a table of results: which figure it shows, and what limits it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -43,8 +43,8 @@ def notes_of(
         lines (sequence of TableLine): The lines of one dataset.
         at (str): Which epoch's test figure they show.
         over (str): Which average.
-        hidden (int): How many runs are not shown, because a search only tried them.
-        numbers (mapping): What stands for changed settings: see :func:`numbers_of`.
+        hidden (int): The number of runs of a search that it did not pick.
+        numbers (mapping): The numbers of changed settings: see :func:`numbers_of`.
     """
     if not any(line.entries for line in lines):
         return [f"Nothing is measured yet: see fognn reproduce {lines[0].table} --help."]
@@ -135,7 +135,7 @@ def _origin(lines: Sequence[TableLine]) -> list[str]:
 def commits_of(results: Iterable[Mapping[str, Any]]) -> list[str]:
     r"""The commits that made these results, each once: ``"0123abcd"``, ``"0123abcd with changes"``.
 
-    A run that went on under other code names several.
+    A run that was resumed with other code has several.
     """
     texts = [result.get("commit") or "not known" for result in results]
     parts = [part.partition(" ") for text in texts for part in text.split(", ")]

@@ -1,4 +1,4 @@
-r"""A table of the paper beside what was measured here: the command ``fognn table``."""
+r"""A table of the paper beside the measurement: the command ``fognn table``."""
 
 import csv
 import io
@@ -29,13 +29,13 @@ def report_table(
     at: str = "last",
     over: str = "batches",
 ) -> str:
-    r"""A table of the paper beside what was measured here.
+    r"""A table of the paper beside the measurement.
 
     It reads only the ledger. A table of two datasets is printed as two.
 
     Args:
         table (str): One of :obj:`fognn.paper.tables.TABLES`.
-        results (Path, optional): The folder of the ledgers.
+        results (Path, optional): The folder of the ledgers. (default: :obj:`results`)
         form (str, optional): :obj:`"text"`, :obj:`"markdown"`, :obj:`"latex"` (with the package
             ``booktabs``), or :obj:`"csv"`, with all digits.
         at (str, optional): Which epoch's test figure: :obj:`"last"`, or the :obj:`"best"` by
