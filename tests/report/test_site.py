@@ -328,8 +328,8 @@ def test_curves_can_be_chosen(reader: Reader) -> None:
     page = reader.open("zinc.html")
     shown = page.locator(".choice:not([hidden])")
     assert "GatedGCN-E and GatedGCN-E+FOG" in shown.inner_text()
-    page.get_by_label("Networks").select_option(label="GCN and GCN+FOG")
-    assert "Training loss of GCN and GCN+FOG" in shown.inner_text()
+    page.get_by_label("Networks").select_option(label="GCN (norm=sym) and GCN+FOG")
+    assert "Training loss of GCN (norm=sym) and GCN+FOG" in shown.inner_text()
     page.wait_for_selector(".choice:not([hidden]) .scatterlayer .js-line")
 
 
@@ -391,8 +391,10 @@ def test_runs_compared_on_a_phone(browser: Any, comparison: Path, dark: bool) ->
     assert page.locator("table:not(:has(caption))").count() == 0
     page.get_by_role("link", name="gcn+fog, seed 1").click()
     page.wait_for_selector("h1:text('gcn+fog on CLUSTER, seed 1')")
+    page.wait_for_selector("#run-loss .scatterlayer .js-line")
     page.get_by_role("link", name="Back to the comparison").click()
     page.wait_for_url("**/index.html")
+    page.wait_for_selector(".plot .scatterlayer .js-line")
     assert reader.said == []
     assert set(reader.asked) <= {"file", "data", "blob"}
     reader.context.close()

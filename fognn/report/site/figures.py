@@ -115,7 +115,7 @@ def figure(
 def axis(title: str, **more: Any) -> dict[str, Any]:
     r"""An axis with its title, in the site's look."""
     return {
-        "title": {"text": title, "standoff": 8},
+        "title": {"text": title, "standoff": 8, "font": {"size": 13}},
         "gridcolor": "var(--rule)",
         "linecolor": "var(--rule)",
         "zeroline": False,

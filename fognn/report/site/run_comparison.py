@@ -201,10 +201,10 @@ def _findings(line: TableLine, host: TableLine, metric: Metric) -> list[str]:
     text = _VERDICTS[verdict_of(paired, metric)].format(one=one, other=other)
     text += f": {metric.label} {metric.number(line.mean or 0)} against "
     text += f"{metric.number(host.mean or 0)}" + " %" * metric.percent
-    text += f" ({metric.direction}). Over {many(paired.pairs, f'common {paired.over}')} the "
-    text += f"difference is {metric.signed(paired.difference)}"
+    text += f" ({metric.direction}); the difference is {metric.signed(paired.difference)}"
     if paired.interval is not None:
-        text += f", with the 95 % interval {metric.interval(paired.interval)}"
+        text += f", its 95 % interval over {many(paired.pairs, f'common {paired.over}')} "
+        text += metric.interval(paired.interval)
     text += "."
     if paired.over == "fold":
         text += " Folds share their training graphs, so the interval is too narrow."
