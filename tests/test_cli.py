@@ -297,7 +297,7 @@ def test_generate_tsp(run, tmp_path: Path) -> None:
 
 def test_looking_at_data_loads_no_training_and_no_chemistry() -> None:
     program = (
-        "import sys, fognn.cli, fognn.report.data_report\n"
+        "import sys, fognn.cli, fognn.report.drawings\n"
         "bad = ('rdkit', 'PIL', 'matplotlib', 'fast_tsp', 'lightning', 'ray')\n"
         "print([m for m in sys.modules if m.split('.')[0] in bad or m == 'fognn.training'])"
     )
@@ -592,6 +592,10 @@ def test_a_table_from_runs_to_site(run, tmp_path: Path) -> None:
     done = run("report", "-o", "site")
     assert done.returncode == 0, done.stderr
     assert "GCN+FOG" in Path("site/cluster.html").read_text()
+    folders = [str(path.parent) for path in sorted(Path("runs").rglob("result.json"))]
+    done = run("report", *folders, "-o", "comparison")
+    assert (done.returncode, done.stdout) == (0, "comparison/index.html\n"), done.stderr
+    assert "gcn+fog" in Path("comparison/index.html").read_text()
 
 
 def test_a_job_array(run) -> None:
@@ -614,6 +618,8 @@ def test_a_job_array(run) -> None:
         (["table", "zinc", "--csv", "--latex"], 2, "only one of --latex and --csv"),
         (["table", "zinc", "--at", "noon"], 1, "at must be one of"),
         (["report", "-o", "site"], 1, "results must be a folder with ledgers"),
+        (["report", "nothing", "-o", "site"], 1, "nothing/config.yaml"),
+        (["report", "x", "--results", "y", "-o", "site"], 2, "--results has no effect"),
     ],
 )
 def test_wrong_tables(run, tmp_path: Path, arguments: list[str], code: int, message: str) -> None:

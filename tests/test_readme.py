@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fognn.report.result_table import report_table
+from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"<!-- fognn table ([\w-]+) --markdown -->\n(.*?)\n<!-- end -->", re.DOTALL)

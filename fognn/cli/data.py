@@ -55,7 +55,7 @@ def data(
         "--skip-bad": skip_bad,
     }
     drawing_options = {"-o": output is not None, "--split": split is not None}
-    from fognn.report.data_report import DrawOptions, report_csv, report_dataset, report_datasets
+    from fognn.report.drawings import DrawOptions, report_csv, report_dataset, report_datasets
 
     if name is None:
         _refuse(csv_options | drawing_options, "all datasets are listed: name one of them first")

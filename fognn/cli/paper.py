@@ -142,7 +142,7 @@ def table(
     forms = [name for name, given in zip(_FORMS, (markdown, latex, csv), strict=True) if given]
     if len(forms) > 1:
         raise typer.BadParameter(f"only one of --{' and --'.join(forms)} can be printed")
-    from fognn.report.result_table import report_table
+    from fognn.report.tables import report_table
 
     print(report_table(name, results, forms[0] if forms else "text", at, over))
 
@@ -167,18 +167,27 @@ def collect(
 
 @app.command()
 def report(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the site.")],
-    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN]...", help="Finished run folders to compare."),
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="The folder of the ledgers. [results]")
+    ] = None,
 ) -> None:
-    """Build the report: a site that opens from disk, made of the ledgers.
+    """Build a report that opens from disk: the site of all ledgers, or a comparison of runs.
 
     \b
-    Example:
+    Examples:
       fognn report -o site
+      fognn report runs/cluster-gcn-seed0 runs/cluster-gcn+fog-seed0 -o comparison
     """
-    from fognn.report.site import build_site
+    from fognn.report.site import build_run_report, build_site
 
-    print(build_site(results, output))
+    if runs and results is not None:
+        raise typer.BadParameter("--results has no effect with run folders: give one of the two")
+    print(build_run_report(runs, output) if runs else build_site(results or "results", output))
 
 
 def _without(words: list[str], *options: str) -> list[str]:

@@ -17,7 +17,7 @@ def models(
     Example:
       fognn models "*+fog"
     """
-    from fognn.report.models_report import report_models
+    from fognn.report.tables import report_models
 
     print(report_models(pattern))
 

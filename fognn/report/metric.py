@@ -1,19 +1,24 @@
-r"""The metrics of the tasks, as a reader wants to see them."""
+r"""The metrics of the tasks: their names, units and number formats in all reports."""
 
 from dataclasses import dataclass
 
-__all__ = ["METRICS", "Metric"]
+from fognn.paper.protocols import config_of
+from fognn.paper.table_line import TableLine
+
+__all__ = ["METRICS", "Metric", "metric_of"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    r"""How a metric is called and printed.
+    r"""The description of a metric.
 
     Args:
         label (str): Its name.
-        loss (str): The loss that goes with it, with its unit.
-        percent (bool): Whether its unit is per cent.
-        higher_is_better (bool): Whether more of it is better.
+        loss (str, optional): The loss that is minimised with it, with its unit.
+            (default: :obj:`"cross-entropy loss (nats)"`)
+        percent (bool, optional): Whether its unit is per cent. (default: :obj:`False`)
+        higher_is_better (bool, optional): Whether higher values are better.
+            (default: :obj:`True`)
     """
 
     label: str
@@ -22,30 +27,32 @@ class Metric:
     higher_is_better: bool = True
 
     @property
-    def digits(self) -> int:
-        r"""Digits behind the point."""
-        return 2 if self.percent else 4
-
-    @property
     def axis(self) -> str:
         r"""The name with the unit, for an axis or a column."""
         return f"{self.label} (%)" if self.percent else self.label
 
+    @property
+    def direction(self) -> str:
+        r"""``"higher is better"`` or ``"lower is better"``."""
+        return "higher is better" if self.higher_is_better else "lower is better"
+
     def number(self, value: float) -> str:
-        r"""The value without its unit."""
-        return f"{value:.{self.digits}f}"
+        r"""The value without its unit, with at least as many digits as the paper prints."""
+        return f"{value:.{3 if self.percent else 4}f}"
 
-    def text(self, value: float) -> str:
-        r"""The value with its unit."""
-        return f"{self.number(value)} %" if self.percent else self.number(value)
+    def signed(self, difference: float) -> str:
+        r"""A difference of two values with its sign; none if it rounds to 0."""
+        text = self.number(abs(difference))
+        if float(text) == 0:
+            return text
+        return f"{'−' if difference < 0 else '+'}{text}"
 
-    def gap(self, difference: float) -> str:
-        r"""A difference of two values, without its sign."""
-        size = self.number(abs(difference))
-        return f"{size} percentage points" if self.percent else size
+    def interval(self, ends: tuple[float, float] | None) -> str:
+        r"""``[−0.1000, +0.2000]``, or an empty string for :obj:`None`."""
+        return "" if ends is None else f"[{', '.join(map(self.signed, ends))}]"
 
     def advantage(self, one: float, other: float) -> float:
-        r"""By how much :obj:`one` is better than :obj:`other`; below 0 if it is worse."""
+        r"""By how much :obj:`one` is better than :obj:`other`; negative if it is worse."""
         return one - other if self.higher_is_better else other - one
 
 
@@ -55,3 +62,8 @@ METRICS = {
     "f1": Metric("F1"),
     "mae": Metric("MAE", loss="L1 loss", higher_is_better=False),
 }
+
+
+def metric_of(line: TableLine) -> Metric:
+    r"""The metric of a row of the paper."""
+    return METRICS[config_of(line.paper).training.metric]

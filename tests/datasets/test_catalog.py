@@ -9,7 +9,7 @@ from torch_geometric.datasets import GNNBenchmarkDataset
 from fognn.datasets.catalog import CATALOG, DatasetInfo, dataset_info, where
 from fognn.datasets.sources import Source
 from fognn.datasets.statistics import count
-from fognn.report.drawing import KINDS
+from fognn.report.drawings import KINDS
 from fognn.utils.errors import FileError
 
 # Where the numbers of a draw of ours need not be those of the published draw.

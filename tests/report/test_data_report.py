@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fognn.datasets.catalog import CATALOG, dataset_info
-from fognn.report.data_report import DrawOptions, report_csv, report_dataset, report_datasets
+from fognn.report.drawings import DrawOptions, report_csv, report_dataset, report_datasets
 
 
 @pytest.fixture(autouse=True)

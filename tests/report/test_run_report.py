@@ -1,8 +1,6 @@
-import json
+"""The page that compares run folders, and the page of the other runs in the site."""
+
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from html import unescape
 from html.parser import HTMLParser
@@ -10,34 +8,264 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_folders import write_run
+from site_example import write_ledger
 
-from fognn.report.page import PAPER
-from fognn.report.plots import LINES
-from fognn.report.run_folder import read_run
-from fognn.report.run_report import compare_runs, runs_table
+from fognn.paper import protocol
+from fognn.paper.ledger import Ledger, run_entry
+from fognn.report.site import build_run_report, build_site
+from fognn.report.site.run_comparison import runs_context
 
 MakeRun = Callable[..., Path]
-CURVE = [20.0, 35.0, 41.0, 40.5, 41.5, 41.0]
+EQUAL = {"model.norm": "sym", "training.lr": 0.01, "training.weight_decay": 0.0}
 
 
 @pytest.fixture
-def two(make_run: MakeRun) -> list[Path]:
-    return [
-        make_run("a", "gcn", CURVE, (53.89, 53.8, 53.5, 53.4), parameters=101_655, seconds=1.71),
-        make_run(
-            "b", "gcn+fog", CURVE, (57.1, 57.0, 56.5, 56.4), parameters=101_830, seconds=2.09,
-            config={"training.lr": 0.005, "model.h1": 12},
-        ),
-    ]  # fmt: skip
+def make_run(tmp_path: Path) -> MakeRun:
+    """Writes a run folder; both networks have the same settings unless ``values`` change them."""
+
+    def make(
+        model: str,
+        seed: int,
+        test: float | None,
+        data: str = "cluster",
+        values: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> Path:
+        number = len(list(tmp_path.glob("run*")))
+        equal = EQUAL if data == "cluster" else {}
+        config = protocol(data, model, seed, equal | (values or {}))
+        return write_run(tmp_path / f"run{number}", config, test, **more)
+
+    return make
+
+
+def context(*folders: Path) -> dict[str, Any]:
+    return runs_context([run_entry(folder) for folder in folders])
+
+
+def part_of(*folders: Path) -> dict[str, Any]:
+    (part,) = context(*folders)["datasets"]
+    return part
+
+
+def cells(part: dict[str, Any], label: str) -> dict[str, Any]:
+    (row,) = [row for row in part["rows"] if row["label"] == label]
+    header = [name for name in part["header"][1:] if name != "seeds"]
+    return dict(zip(header, row["cells"], strict=True))
+
+
+def pair(make_run: MakeRun, host: list[float], fog: list[float], **more: Any) -> list[Path]:
+    folders = [make_run("gcn", seed, test) for seed, test in enumerate(host)]
+    return folders + [make_run("gcn+fog", seed, test, **more) for seed, test in enumerate(fog)]
+
+
+# The comparison
+
+
+@pytest.mark.parametrize(
+    ("host", "fog", "words"),
+    [
+        ([50, 51, 52], [55, 56.1, 57], "gcn+fog is better than gcn"),
+        ([55, 56.1, 57], [50, 51, 52], "gcn+fog is worse than gcn"),
+        ([50, 51, 52], [49, 51, 55], "There is no clear difference between gcn+fog and gcn"),
+        ([50], [55], "gcn+fog was better than gcn with the one seed of both"),
+        ([55], [50], "gcn+fog was not better than gcn with the one seed of both"),
+    ],
+)
+def test_the_interval_decides(
+    make_run: MakeRun, host: list[float], fog: list[float], words: str
+) -> None:
+    made = context(*pair(make_run, host, fog))
+    assert made["summary"].startswith(words)
+    assert made["title"] == "gcn and gcn+fog on CLUSTER"
+    one = len(host) == 1
+    assert ("One seed decides nothing" in made["summary"]) == one
+    assert ("95 % interval" in made["summary"]) != one
+
+
+def test_the_difference_is_that_of_common_seeds(make_run: MakeRun) -> None:
+    """Differences 1, 2, 3: mean 2, and 4.3027 is the table's t for 2 and 95 %."""
+    part = part_of(*pair(make_run, [50, 50, 50, 10], [51, 52, 53]))
+    fog, host = cells(part, "gcn+fog"), cells(part, "gcn")
+    difference = fog["FOG\u00a0−\u00a0host"]
+    assert (difference.text, difference.note) == ("+2.000", "to gcn, 3 seeds")
+    assert fog["95 % interval"].text == "[−0.484, +4.484]"
+    assert host["FOG\u00a0−\u00a0host"].text == "–"
+    assert fog["test balanced accuracy (%)"].text == "52.000 ± 1.000"
+    assert host["parameters"].text == "100,000"
+    assert (host["epochs"].text, host["s an epoch"].text) == ("4", "2.00")
+    assert [[run["seed"] for run in row["runs"]] for row in part["rows"]] == [
+        ["0", "1", "2", "3"],
+        ["0", "1", "2"],
+    ]
+
+
+def test_no_seed_in_common(make_run: MakeRun) -> None:
+    made = context(make_run("gcn", 0, 50.0), make_run("gcn+fog", 1, 55.0))
+    assert made["summary"].startswith("gcn+fog and gcn have no seed in common")
+
+
+def test_an_unfair_comparison_is_said_and_shown(make_run: MakeRun) -> None:
+    fair, unfair = (
+        part_of(*pair(make_run, [50.0], [55.0], values=values))
+        for values in ({}, {"training.lr": 0.001, "model.dropout": 0.5})
+    )
+    said = "The comparison is not of the networks alone: gcn+fog and gcn also differ in "
+    assert not any(said in sentence for sentence in fair["findings"])
+    (sentence,) = [sentence for sentence in unfair["findings"] if said in sentence]
+    assert "training.lr (0.001 and 0.01)" in sentence
+    assert "model.dropout (0.5 and 0.0)" in sentence
+    assert unfair["more"]["names"] == ["gcn", "gcn+fog"]
+    assert ["training.lr", "0.01", "0.001"] in unfair["more"]["differing"]
+    assert ["model.h1", "–", "12"] in fair["more"]["differing"]
+    assert ["training.batch_size", "128"] in fair["more"]["same"]
+    names = [row[0] for row in fair["more"]["differing"] + fair["more"]["same"]]
+    assert "seed" not in names
+
+
+def test_of_several_hosts_the_one_with_the_same_settings(make_run: MakeRun) -> None:
+    hosts = [
+        make_run("gcn", 0, 50.0 + k, values={"training.lr": lr})
+        for k, lr in enumerate((1e-3, 5e-3))
+    ]
+    part = part_of(*hosts, make_run("gcn+fog", 0, 55.0, values={"training.lr": 5e-3}))
+    labels = [row["label"] for row in part["rows"]]
+    assert labels == ["gcn (training.lr 0.001)", "gcn (training.lr 0.005)", "gcn+fog"]
+    difference = cells(part, "gcn+fog")["FOG\u00a0−\u00a0host"]
+    assert (difference.text, difference.note.partition(",")[0]) == (
+        "+4.000",
+        "to gcn (training.lr 0.005)",
+    )
+
+
+def test_where_lower_is_better(make_run: MakeRun) -> None:
+    folders = [
+        make_run(model, seed, test, "zinc", val=(0.9, 0.5))
+        for model, tests in {"gat": (0.5, 0.51, 0.52), "gat+fog": (0.4, 0.41, 0.43)}.items()
+        for seed, test in enumerate(tests)
+    ]
+    summary = context(*folders)["summary"]
+    assert summary.startswith("gat+fog is better than gat: MAE 0.4133 against 0.5100 (lower is")
+
+
+def test_two_rows_that_are_no_pair_are_compared(make_run: MakeRun) -> None:
+    folders = [
+        make_run("gcn", seed, test + seed / 10, values={"training.lr": lr})
+        for lr, test in ((0.001, 50.0), (0.01, 55.0))
+        for seed in (0, 1, 2)
+    ]
+    made = context(*folders)
+    assert made["summary"].startswith(
+        "gcn (training.lr 0.01) is better than gcn (training.lr 0.001)"
+    )
+    assert "difference" in made["datasets"][0]["header"]
+
+
+def test_three_rows_without_a_pair_are_only_listed(make_run: MakeRun) -> None:
+    made = context(*(make_run(model, 0, 50.0) for model in ("gcn", "gat", "gin")))
+    assert made["summary"] == "3 runs on CLUSTER."
+    assert made["title"] == "gcn, gat and gin on CLUSTER"
+    assert "95 % interval" not in made["datasets"][0]["header"]
+
+
+def test_one_network_alone(make_run: MakeRun) -> None:
+    made = context(make_run("gcn", 0, 50.0), make_run("gcn", 1, 51.0))
+    assert made["summary"] == "2 runs on CLUSTER."
+    assert cells(made["datasets"][0], "gcn")["test balanced accuracy (%)"].text == "50.500 ± 0.707"
+    assert made["datasets"][0]["more"]["differing"] == []
+
+
+def test_datasets_are_not_mixed(make_run: MakeRun) -> None:
+    made = context(make_run("gcn", 0, 50.0), make_run("gcn+fog", 0, 0.4, "zinc"))
+    assert [part["title"] for part in made["datasets"]] == [
+        "CLUSTER, balanced accuracy",
+        "ZINC, MAE",
+    ]
+    assert made["summary"] == "2 runs on CLUSTER and ZINC."
+    names = [figure.name for figure in made["figures"]]
+    assert len(set(names)) == len(names) == 6
+
+
+def test_curves_of_the_loss_and_of_the_metric(make_run: MakeRun) -> None:
+    (pair_,) = part_of(*pair(make_run, [50.0], [55.0]))["curves"]
+    captions = [figure.caption for figure in pair_["figures"]]
+    assert [caption.partition(" of ")[0] for caption in captions] == [
+        *("Training loss", "Validation loss", "Validation balanced accuracy"),
+    ]
+
+
+def test_many_networks_are_drawn_one_pair_at_a_time(make_run: MakeRun) -> None:
+    models = ["gcn", "gcn+fog", "gat", "gat+fog", "gin", "graphsage", "gatedgcn"]
+    folders = [
+        make_run(model, 0, 50.0, values={"model.norm": "sym"} if model == "gcn" else None)
+        for model in models
+    ]
+    curves = part_of(*folders)["curves"]
+    titles = [pair_["title"] for pair_ in curves]
+    assert titles == ["gcn and gcn+fog", "gat and gat+fog", "gin", "graphsage", "gatedgcn"]
+    assert [pair_["chosen"] for pair_ in curves] == [True, *[False] * 4]
+
+
+def test_the_cost(make_run: MakeRun) -> None:
+    def said(**result: Any) -> str:
+        return part_of(*pair(make_run, [50.0], [55.0], result=result))["findings"][-1]
+
+    slower = said(parameters=101_000, seconds_per_epoch=3.0)
+    assert (
+        slower == "gcn+fog has 101,000 parameters, gcn 100,000; an epoch takes 1.50 times as long."
+    )
+    assert "120,000 parameters, gcn 100,000 (+20 %);" in said(parameters=120_000)
+    assert "times as long" not in said(threads=1)
+
+
+def test_times_of_a_busy_machine_are_not_trusted(make_run: MakeRun) -> None:
+    folders = pair(make_run, [50.0], [55.0])
+    file = folders[1] / "metrics.csv"
+    # Two of four epochs took 8 seconds, and two of them 2.
+    file.write_text(file.read_text().replace("1.5,0.5", "7.5,0.5", 2))
+    assert part_of(*folders)["findings"][-1].endswith(
+        "(not reliable: epochs of the same run differ 4.0-fold in time)."
+    )
+
+
+def test_notes(make_run: MakeRun) -> None:
+    (few,) = part_of(
+        make_run("gcn", 0, 50.0, values={"data.fraction": 0.15}, val=(1.0, 2.0)),
+        make_run("gcn+fog", 0, 50.0, values={"data.fraction": 0.15}, result={"threads": 1}),
+    )["notes"]
+    for sentence in (
+        "One seed has no standard deviation and no interval.",
+        "Only 15 % of each split was used.",
+        "The last epoch was the best validation epoch of a run of gcn: longer training may help.",
+        "their times cannot be compared.",
+    ):
+        assert sentence in few
+    (good,) = part_of(*pair(make_run, [50.0, 51.0], [55.0, 56.0]))["notes"]
+    assert good == "A click on a seed opens its run."
+    other = pair(make_run, [50.0], [55.0], result={"fingerprint": "ffff0000"})
+    assert "their fingerprints differ" in part_of(*other)["notes"][0]
+
+
+def test_without_a_test_split_the_validation_is_shown(make_run: MakeRun) -> None:
+    part = part_of(*pair(make_run, [None], [None]))
+    assert cells(part, "gcn")["validation balanced accuracy (%)"].text == "40.800"
+
+
+def test_the_same_run_twice(make_run: MakeRun) -> None:
+    with pytest.raises(ValueError, match=r"runs must not contain a run twice, got .*gcn-seed0"):
+        context(make_run("gcn", 0, 50.0), make_run("gcn", 0, 51.0))
+
+
+# The files
 
 
 class Cells(HTMLParser):
-    """All tables of a page, as lists of rows of text; and all that it would load."""
+    """All tables of a page, as lists of rows of text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tables: list[list[list[str]]] = []
-        self.loads: list[str] = []
         self.inside = False
         self.feed(text)
 
@@ -48,200 +276,77 @@ class Cells(HTMLParser):
             self.tables[-1].append([])
         elif tag in ("td", "th"):
             self.tables[-1][-1].append("")
-        self.inside = tag in ("td", "th")
-        here = [value or "" for name, value in attrs if name in ("src", "href", "xlink:href")]
-        self.loads += [value for value in here if not value.startswith("#")]
-        self.loads += [tag] if tag in ("script", "link", "iframe", "object", "embed") else []
+        self.inside = tag in ("td", "th", "a", "small")
 
     def handle_endtag(self, tag: str) -> None:
         self.inside = False
 
     def handle_data(self, data: str) -> None:
-        if self.inside:
+        if self.inside and self.tables and self.tables[-1]:
             self.tables[-1][-1][-1] += data
 
 
-def test_page(two: list[Path], tmp_path: Path) -> None:
-    path = compare_runs(two, tmp_path / "new" / "report.html", "GCN & FOG")
-    assert path == tmp_path / "new" / "report.html"
-    text = path.read_text(encoding="utf-8")
-    cells = Cells(text)
-    assert cells.loads == []
+def test_report(make_run: MakeRun, tmp_path: Path) -> None:
+    folders = pair(make_run, [50.0, 51.0], [55.0, 56.5])
+    page = build_run_report(folders, tmp_path / "new" / "report")
+    assert page == tmp_path / "new" / "report" / "index.html"
+    text = page.read_text(encoding="utf-8")
     assert "http" not in text
-    assert "url(" not in re.sub(r"url\(#", "", text)
-    assert "<h1>GCN &amp; FOG</h1>" in text
-    first = re.search(r'<p class="first">(.*?)</p>', text)
-    assert first
-    assert "gcn+fog ended 3.21 percentage points better than gcn" in first[1]
-    assert "One seed and 10 % of the graphs are no proof" in text
-
-    results, differences, same_settings, facts, same_facts = cells.tables
-    assert results[0] == ["", "test balanced accuracy (%)", ""]
-    assert results[2:] == [
-        ["gcn", "0", "101,655", "53.89", "53.80", "53.50", "53.40", "6", "5", "1.71"],
-        ["gcn+fog", "0", "101,830", "57.10", "57.00", "56.50", "56.40", "6", "5", "2.09"],
-    ]
-    assert differences == [
-        ["setting", "gcn, seed 0", "gcn+fog, seed 0"],
-        ["model.name", "gcn", "gcn+fog"],
-        ["training.lr", "0.01", "0.005"],
-        ["model.h1", "–", "12"],
-    ]
-    assert ["training.batch_size", "128"] in same_settings
-    assert facts[1:] == [["folder", *map(str, two)]]
-    for fact in (["commit", "b6506b8" * 5], ["torch", "2.13.0"], ["threads", "2"]):
-        assert fact in same_facts
+    results, differing, same, facts = Cells(text).tables
+    assert [row[0] for row in results[1:]] == ["gcn", "gcn+fog"]
+    assert ["model.name", "gcn", "gcn+fog"] in differing
+    assert ["training.batch_size", "128"] in same
+    assert ["commit", "b6506b8" * 5] in facts
+    assert ["torch", "2.13.0"] in facts
     commands = re.search(r"<pre>(.*?)</pre>", text, re.DOTALL)
     assert commands
-    assert unescape(commands[1]).split("\n") == [
-        "fognn train cluster gcn --seed 0 --folder a",
-        "fognn train cluster gcn+fog --seed 0 --folder b",
-    ]
+    assert len(unescape(commands[1]).split("\n")) == 4
+    pages = sorted(page.parent.glob("runs/other/*.html"))
+    assert len(pages) == 4
+    assert "gcn+fog on CLUSTER, seed 1" in pages[1].read_text(encoding="utf-8")
+    # Nothing of the site of the paper.
+    assert {path.name for path in page.parent.glob("*.html")} == {"index.html"}
+    assert "PATTERN" not in text
+    # Again, in the same place.
+    assert build_run_report(folders[:1], page.parent) == page
+    assert len(list(page.parent.glob("runs/other/*.html"))) == 1
 
 
-def test_plots(two: list[Path], tmp_path: Path) -> None:
-    text = compare_runs(two, tmp_path / "x.html", "t").read_text()
-    metric, loss = re.findall(r"<figure>(.*?)</figure>", text, re.DOTALL)
-    for plot, label in ((metric, "balanced accuracy (%)"), (loss, "cross-entropy loss (nats)")):
-        assert f">{label}</text>" in plot
-        assert ">epoch</text>" in plot
-        lines = re.findall(r'<path d="[^"]*" clip-path="[^"]*" style="([^"]*line-[^"]*)"', plot)
-        # Of both runs: training, dashed, and validation.
-        assert sorted((re.findall(r"--line-\d", s)[0], "dasharray" in s) for s in lines) == [
-            (f"--line-{series}", dashed) for series in (0, 1) for dashed in (False, True)
-        ]
-    legend = re.search(r'<ul class="legend">(.*?)</ul>', text, re.DOTALL)
-    assert legend
-    assert re.findall(r"</svg>\s*([^<]+)</li>", legend[1]) == [
-        "gcn", "gcn+fog", "validation", "training",
-    ]  # fmt: skip
-    ids = re.findall(r'\bid="([^"]+)"', text)
-    assert len(set(ids)) == len(ids)
-
-
-def test_running_and_hostile(make_run: MakeRun, tmp_path: Path) -> None:
+def test_text_of_others_is_escaped(make_run: MakeRun, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
-    a = make_run("a", evil, CURVE, finished=False, config={"model.x": evil})
-    b = make_run("b", "gcn", CURVE, 50.0, result={"commit": None, "command": f"run {evil}"})
-    text = compare_runs([a, b], tmp_path / "x.html", evil).read_text()
-    assert "<script" not in text
-    cells = Cells(text)
-    row = cells.tables[0][2]
-    assert row[0] == evil
-    assert row[2:] == ["–", "–", "–", "–", "–", "6, not finished", "5", "2.00"]
-    assert "There is no test result of" in text
+    folder = make_run("gcn", 0, 50.0, result={"commit": evil, "machine": {"cpu": evil}})
+    page = build_run_report([folder], tmp_path / "report")
+    for path in page.parent.rglob("*.html"):
+        assert "<script>alert" not in path.read_text(encoding="utf-8")
 
 
-def test_seeds_and_copies_can_be_told_apart(make_run: MakeRun, tmp_path: Path) -> None:
-    folders = [make_run(name, "gcn", CURVE, 50.0) for name in ("a", "b")]
-    folders.append(make_run("c", "gcn", CURVE, 51.0, seed=1))
-    text = compare_runs(folders, tmp_path / "x.html", "t").read_text()
-    header = Cells(text).tables[1][0][1:]
-    assert len(set(header)) == 3
-    legend = re.search(r'<ul class="legend">(.*?)</ul>', text, re.DOTALL)
-    assert legend
-    assert legend[1].count("<li>") == 3  # one network, validation, training
+def test_wrong_folders_write_nothing(make_run: MakeRun, tmp_path: Path) -> None:
+    output, run = tmp_path / "report", make_run("gcn", 0, 50.0)
+    with pytest.raises(ValueError, match="build_run_report: runs must name at least one"):
+        build_run_report([], output)
+    with pytest.raises(ValueError, match="nothing"):
+        build_run_report([run, tmp_path / "nothing"], output)
+    with pytest.raises(ValueError, match=r"build_run_report: output must be .*run0"):
+        build_run_report([run], run)
+    (run / "result.json").unlink()
+    with pytest.raises(ValueError, match=r"run0.* holds no finished run"):
+        build_run_report([run], output)
+    assert not output.exists()
 
 
-def test_runs_table_of_an_error(make_run: MakeRun) -> None:
-    header, rows = runs_table([read_run(make_run("a", "gcn", [0.5], 0.41234, metric="mae"))])
-    assert len(header) == len(rows[0])
-    assert dict(zip(header, rows[0], strict=True))["best, items"] == "0.4123"
-
-
-@pytest.mark.parametrize("name", ["x", "x.png", "x.htm", ".html"])
-def test_bad_output(two: list[Path], tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"output must end in \.html, got"):
-        compare_runs(two, tmp_path / name, "t")
-
-
-def test_bad_folders(make_run: MakeRun, two: list[Path], tmp_path: Path) -> None:
-    output = tmp_path / "x.html"
-    output.write_text("old")
-    with pytest.raises(ValueError, match="folders must be two or more, got 1"):
-        compare_runs(two[:1], output, "t")
-    with pytest.raises(ValueError, match="folders must differ, got"):
-        compare_runs([two[0], two[0].parent / "." / "a"], output, "t")
-    other = make_run("zinc", "gcn", [1.0], 1.0, config={"data.name": "ZINC"})
-    with pytest.raises(ValueError, match=r"the same data, got CLUSTER in .*a and ZINC in .*zinc"):
-        compare_runs([two[0], other], output, "t")
-    other = make_run("f1", "gcn", [1.0], 1.0, metric="f1")
-    with pytest.raises(ValueError, match=r"same metric, got balanced_accuracy in .* and f1 in"):
-        compare_runs([two[0], other], output, "t")
-    with pytest.raises(ValueError, match="must be the folder of a run"):
-        compare_runs([two[0], tmp_path / "nothing"], output, "t")
-    assert output.read_text() == "old"
-
-
-def test_without_matplotlib(
-    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r'pip install "fognn\[report\]"'):
-        compare_runs(two, tmp_path / "x.html", "t")
-    assert not (tmp_path / "x.html").exists()
-
-
-# Looks at the page in a frame as wide as a phone, and says what it sees.
-LOOK = """<!DOCTYPE html><body><iframe src="report.html" width="360" height="800"></iframe>
-<pre id="seen"></pre><script>
-const frame = document.querySelector("iframe");
-frame.onload = () => {
-  const page = frame.contentDocument, view = frame.contentWindow;
-  const style = selector => view.getComputedStyle(page.querySelector(selector));
-  const box = element => element.getBoundingClientRect();
-  const plot = page.querySelector(".plots svg");
-  const labels = [...page.querySelectorAll(".plots text")];
-  const line = [...plot.querySelectorAll("path")].find(
-    path => (path.getAttribute("style") || "").includes("--line-1"));
-  document.getElementById("seen").textContent = JSON.stringify({
-    loaded: view.performance.getEntriesByType("resource").map(entry => entry.name),
-    width: page.documentElement.clientWidth,
-    needed: page.documentElement.scrollWidth,
-    background: style("body").backgroundColor,
-    stroke: view.getComputedStyle(line).stroke,
-    plot: [box(plot).width, box(plot).height],
-    letters: Math.min(...labels.map(text => parseFloat(view.getComputedStyle(text).fontSize)
-      * plot.getScreenCTM().a)),
-    outside: labels.filter(text => {
-      const inner = box(text), outer = box(text.closest("svg"));
-      return inner.left < outer.left - 1 || inner.right > outer.right + 1
-        || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
-    }).map(text => text.textContent),
-  });
-};
-</script></body>"""
-
-
-def rgb(colour: str) -> str:
-    return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_in_a_browser(two: list[Path], tmp_path: Path, dark: bool) -> None:
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    browser = next(filter(None, map(shutil.which, names)), None)
-    if browser is None:
-        pytest.skip(f"needs a browser: none of {', '.join(names)} is installed")
-    compare_runs(two, tmp_path / "report.html", "GCN and GCN+FOG")
-    (tmp_path / "look.html").write_text(LOOK)
-    command = [
-        browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        f"--user-data-dir={tmp_path / 'profile'}", "--allow-file-access-from-files",
-        f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--virtual-time-budget=5000",
-        "--dump-dom", (tmp_path / "look.html").as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    found = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout)
-    assert found, done.stderr
-    seen: dict[str, Any] = json.loads(unescape(found[1]))
-    assert seen["loaded"] == []
-    assert seen["needed"] == seen["width"] <= 360  # the page does not move sideways
-    assert seen["background"] == rgb(PAPER[dark])
-    assert seen["stroke"] == rgb(LINES[1][dark])
-    width, height = seen["plot"]
-    assert 280 < width < 360
-    assert 0.6 < height / width < 0.8
-    assert seen["letters"] > 9  # pixels
-    assert seen["outside"] == []
+def test_the_site_shows_other_runs_on_a_page(make_run: MakeRun, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    write_ledger(results, "zinc", ["gcn"], ours=False)
+    site = build_site(results, tmp_path / "site").parent
+    assert not (site / "runs.html").exists()
+    assert "Other runs" not in (site / "index.html").read_text(encoding="utf-8")
+    for folder in pair(make_run, [50.0], [55.0]):
+        Ledger(results / "runs.jsonl").add(run_entry(folder))
+    build_site(results, site)
+    text = (site / "runs.html").read_text(encoding="utf-8")
+    assert "<h1>Runs that are in no table of the paper</h1>" in text
+    assert "gcn+fog was better than gcn with the one seed of both" in text
+    assert len(list(site.glob("runs/other/*.html"))) == 2
+    front = (site / "index.html").read_text(encoding="utf-8")
+    assert '<a href="runs.html">Other runs</a>' in front
+    assert "Runs that are in no table: 2" in front

@@ -5,16 +5,21 @@ import re
 import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from run_folders import write_run
 from site_example import write_ledger
+from wcag import contrast
 
-import fognn.report.site as site_module
+import fognn.report.site.build as build_module
+from fognn.paper import protocol
 from fognn.paper.tables import TABLES
-from fognn.report.site import build_site
+from fognn.report.site import build_run_report, build_site
+from fognn.report.site.build import write_assets
 
 # Nothing may leave the machine, and no first-run page may come up.
 FLAGS = [
@@ -119,7 +124,7 @@ def test_a_failure_leaves_the_earlier_report(
     def fail(*_: Any) -> None:
         raise RuntimeError("in the middle")
 
-    monkeypatch.setattr(site_module, "_write", fail)
+    monkeypatch.setattr(build_module, "table_context", fail)
     with pytest.raises(RuntimeError, match="in the middle"):
         build_site(tmp_path / "results", output)
     assert (output / "index.html").read_text(encoding="utf-8") == before
@@ -145,6 +150,57 @@ def test_a_damaged_ledger_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"zinc\.jsonl, line 1"):
         build_site(tmp_path, tmp_path / "site")
     assert not (tmp_path / "site").exists()
+
+
+# --- scripts and styles ---
+
+
+@pytest.fixture(scope="module")
+def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "assets"
+    write_assets(folder)
+    return folder
+
+
+def test_all_is_there_and_small_enough(assets: Path) -> None:
+    names = {path.name for path in assets.iterdir()}
+    assert names == {"plotly.min.js", "tables.js", "tables.css", "site.css", "site.js", "theme.js"}
+    assert sum(path.stat().st_size for path in assets.iterdir()) < 8e6
+    assert "plotly.js v" in (assets / "plotly.min.js").read_text(encoding="utf-8")[:200]
+
+
+def test_nothing_is_loaded_from_elsewhere(assets: Path) -> None:
+    for name in ("site.css", "tables.css"):
+        text = (assets / name).read_text(encoding="utf-8")
+        assert not re.findall(r"@import|url\(\s*['\"]?(?:https?:)?//", text), name
+
+
+def test_the_module_of_tables_is_whole(assets: Path) -> None:
+    text = (assets / "tables.js").read_text(encoding="utf-8")
+    start, end = text.index("[") + 1, text.rindex("]")
+    module = json.loads(text[start:end])
+    assert module.encode() == build_module._file("itables", "itables/html/dt_bundle.js")
+    assert re.search(r"export\s*\{[^}]*as default", module)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_links_can_be_read(assets: Path, dark: bool) -> None:
+    light_part, dark_part = (assets / "site.css").read_text(encoding="utf-8").split("@media", 1)
+    part = dark_part.split("}")[0] if dark else light_part
+    found = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-fA-F]{6});", part))
+    assert contrast(found["link"], found["paper"]) > 4.5
+
+
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match=r"itables .* has no itables/html/nothing\.js"):
+        build_module._file("itables", "itables/html/nothing.js")
+
+    def none(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(build_module, "distribution", none)
+    with pytest.raises(ImportError, match=r"report needs plotly.*fognn\[report\]"):
+        write_assets(tmp_path / "assets")
 
 
 # --- in a browser ---
@@ -272,8 +328,8 @@ def test_curves_can_be_chosen(reader: Reader) -> None:
     page = reader.open("zinc.html")
     shown = page.locator(".choice:not([hidden])")
     assert "GatedGCN-E and GatedGCN-E+FOG" in shown.inner_text()
-    page.get_by_label("Networks").select_option(label="GCN and GCN+FOG")
-    assert "Training loss of GCN and GCN+FOG" in shown.inner_text()
+    page.get_by_label("Networks").select_option(label="GCN (norm=sym) and GCN+FOG")
+    assert "Training loss of GCN (norm=sym) and GCN+FOG" in shown.inner_text()
     page.wait_for_selector(".choice:not([hidden]) .scatterlayer .js-line")
 
 
@@ -309,3 +365,36 @@ def test_all_controls_have_names_and_plots_have_words(reader: Reader) -> None:
         assert nameless == 0
         assert page.locator("h1").count() == 1
         assert page.locator("table:not(:has(caption))").count() == 0
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of four run folders."""
+    folder = tmp_path_factory.mktemp("runs")
+    runs = []
+    for model, tests in {"gcn": (50.0, 51.0), "gcn+fog": (55.0, 56.5)}.items():
+        for seed, test in enumerate(tests):
+            config = protocol("cluster", model, seed, {"data.fraction": 0.1})
+            runs.append(write_run(folder / f"{model}-{seed}", config, test))
+    return build_run_report(runs, folder / "report").parent
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_runs_compared_on_a_phone(browser: Any, comparison: Path, dark: bool) -> None:
+    reader = Reader(browser, comparison, dark=dark, width=360)
+    page = reader.open("index.html")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == (
+        "rgb(22, 24, 27)" if dark else "rgb(255, 255, 255)"
+    )
+    assert page.locator(".plot .scatterlayer .js-line").count() == 3 * 6  # 4 seeds and 2 means
+    assert page.locator("table:not(:has(caption))").count() == 0
+    page.get_by_role("link", name="gcn+fog, seed 1").click()
+    page.wait_for_selector("h1:text('gcn+fog on CLUSTER, seed 1')")
+    page.wait_for_selector("#run-loss .scatterlayer .js-line")
+    page.get_by_role("link", name="Back to the comparison").click()
+    page.wait_for_url("**/index.html")
+    page.wait_for_selector(".plot .scatterlayer .js-line")
+    assert reader.said == []
+    assert set(reader.asked) <= {"file", "data", "blob"}
+    reader.context.close()

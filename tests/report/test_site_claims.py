@@ -1,11 +1,103 @@
+"""The measurements, the claims and their verdicts."""
+
+import dataclasses
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from site_example import by_model, make_entry, write_ledger
 
 from fognn.paper import rows
 from fognn.paper.comparison import compare
-from fognn.paper.tables import TABLES
-from fognn.report.metric import METRICS
-from fognn.report.site_claims import Claim, claims
-from fognn.report.site_measurements import Measurements, metric_of
+from fognn.paper.tables import TABLES, plan
+from fognn.report.metric import METRICS, metric_of
+from fognn.report.site.claims import Claim, Judgement, claims, judge
+from fognn.report.site.measurements import (
+    Measurements,
+    host_of,
+    name_of,
+    read_measurements,
+    run_link,
+    run_page,
+)
+
+# --- measurements ---
+
+
+def test_only_ledgers_are_read(tmp_path: Path) -> None:
+    (tmp_path / "kernels.json").write_text("not of the paper")
+    (tmp_path / "other.jsonl").write_text("not of the paper")
+    entries = write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 2, ours=False)
+    found = read_measurements(tmp_path)
+    assert list(found.tables) == list(TABLES)
+    assert [len(lines) for lines in found.tables.values()] == [11, 11, 13, 13, 6, 8, 10]
+    assert {entry.key for entry in found.entries()} == {entry.key for entry in entries}
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="results must be a folder with ledgers"):
+        read_measurements(tmp_path / "nowhere")
+
+
+def test_rows_are_found_by_their_path(tmp_path: Path) -> None:
+    write_ledger(tmp_path, "zinc", ["gcn*"])
+    write_ledger(tmp_path, "zinc", ["gcn"], 2, ours=False, fraction=0.1)
+    found = read_measurements(tmp_path)
+    line = found.find("zinc/ZINC/GCN")
+    assert (line.variant, line.changed, len(line.entries)) == ("", (), 1)
+    assert found.find("widths/ZINC/GCN+FOG/25847").paper.params == 25847
+    for wrong in ("widths/ZINC/GCN+FOG", "zinc/ZINC/GNN", "nothing/ZINC/GCN", "zinc/TSP/GCN"):
+        with pytest.raises(ValueError, match="path must name one row"):
+            found.find(wrong)
+
+
+def test_a_searched_row_stands_for_the_papers_if_there_is_no_other(tmp_path: Path) -> None:
+    write_ledger(tmp_path, "zinc", ["gcn"], ours=False, values={"training.lr": 0.0005})
+    assert read_measurements(tmp_path).find("zinc/ZINC/GCN").changed == ("training.lr=0.0005",)
+
+
+def test_a_host_is_the_one_that_was_subtracted(tmp_path: Path) -> None:
+    write_ledger(tmp_path, "zinc", ["gcn*"])
+    lines = read_measurements(tmp_path).tables["zinc"]
+    for line in lines:
+        host = host_of(line, lines)
+        if line.entries and line.paper.model == "GCN+FOG":
+            assert host is not None
+            assert host.label == ("GCN" if line.variant == "norm=mean" else "GCN (norm=sym)")
+        else:
+            assert host is None
+
+
+def test_names_and_metrics() -> None:
+    for table, names, metric in (
+        ("zinc", {"GCN+FOG"}, "MAE"),
+        ("widths", {"GCN+FOG, C=158", "GCN+FOG, C=76"}, "MAE"),
+        ("limits", {"GatedGCN+FOG"}, "MAE"),
+        ("cluster", {"GCN"}, "balanced accuracy"),
+        ("few-shot", {"GNN", "GNN+FOG"}, "accuracy"),
+    ):
+        lines = read_measurements(Path(__file__).parent).tables[table]
+        assert names <= {name_of(line) for line in lines}
+        assert metric_of(lines[0]).label == metric
+
+
+def test_a_run_has_a_page_whose_address_survives_a_plus() -> None:
+    (planned,) = plan("zinc", ["gcn+fog"], ours=False)
+    entry = make_entry(planned, 0.3)
+    assert run_page(entry) == "runs/zinc/gcn+fog-seed0.html"
+    assert run_link(entry) == "runs/zinc/gcn%2Bfog-seed0.html"
+
+
+@given(st.sampled_from(["../x", "zinc/../x", "zinc/a/b", "zinc/.x", "tsp/x", "zinc/", "zinc/<a>"]))
+def test_a_key_cannot_leave_the_site(key: str) -> None:
+    (planned,) = plan("zinc", ["gcn"], ours=False)
+    with pytest.raises(ValueError, match="the ledger's key"):
+        run_page(dataclasses.replace(make_entry(planned, 0.3), key=key))
+
+
+# --- claims ---
+
 
 NOTHING = Measurements({table: compare(table, []) for table in TABLES})
 
@@ -33,3 +125,107 @@ def test_who_is_best_is_compared_with_all_others() -> None:
     assert {than.rpartition("/")[2] for _, than in claim.pairs} == others
     assert min(rows(table=3), key=lambda row: row.mean).model == "GatedGCN-E+FOG"
     assert not METRICS["mae"].higher_is_better
+
+
+# --- verdicts ---
+
+
+HELPS = Claim("helps", "", (("zinc/ZINC/GCN+FOG", "zinc/ZINC/GCN"),))
+BOTH = Claim("both", "", (*HELPS.pairs, ("zinc/ZINC/GAT+FOG", "zinc/ZINC/GAT")))
+
+
+def judged(results: Path, claim: Claim, **values: list[float]) -> Judgement:
+    """``GCN=[0.4, 0.5]``: the MAE of GCN with seeds 0 and 1; ``_FOG`` stands for ``+FOG``."""
+    results.mkdir(exist_ok=True)
+    for name, own in values.items():
+        model = name.replace("_", "+")
+        seeds = [seed for seed, value in enumerate(own) if value > 0]
+        if seeds:
+            write_ledger(results, "zinc", [model], seeds, by_model({model: own}), ours=False)
+    return judge(claim, read_measurements(results))
+
+
+@pytest.mark.parametrize(
+    ("host", "fog", "verdict"),
+    [
+        ([], [], "missing"),
+        ([0.4], [], "missing"),
+        ([0.4, 0], [0, 0.3], "missing"),  # no seed in common
+        ([0.4], [0.3], "once"),
+        ([0.3], [0.4], "against"),
+        ([0.3], [0.3], "against"),  # the paper says better, and it is not
+        ([0.40, 0.41, 0.42], [0.30, 0.31, 0.33], "holds"),
+        ([0.30, 0.31, 0.33], [0.40, 0.41, 0.42], "fails"),
+        ([0.40, 0.41, 0.42], [0.30, 0.40, 0.43], "unclear"),
+        ([0.4, 0.41, 0, 0.42], [0.3, 0.31, 0.9, 0.33], "holds"),  # seed 2 has no partner
+    ],
+)
+def test_one_comparison(tmp_path: Path, host: list[float], fog: list[float], verdict: str) -> None:
+    judgement = judged(tmp_path, HELPS, GCN=host, GCN_FOG=fog)
+    assert judgement.verdict == verdict
+    (comparison,) = judgement.comparisons
+    assert comparison.printed == pytest.approx(0.459 - 0.307)
+    assert (comparison.interval is None) == (verdict in ("missing", "once", "against"))
+
+
+def test_an_interval_is_students(tmp_path: Path) -> None:
+    """Differences 1, 2, 3 tenths: mean 0.2, and 4.3027 is the table's t for 2 and 95 %."""
+    (comparison,) = judged(
+        tmp_path, HELPS, GCN=[0.4, 0.5, 0.6], GCN_FOG=[0.3, 0.3, 0.3]
+    ).comparisons
+    assert comparison.advantage == pytest.approx(0.2)
+    half = 4.302653 * 0.1 / 3**0.5
+    assert comparison.interval == pytest.approx((0.2 - half, 0.2 + half), abs=1e-6)
+
+
+def test_all_must_hold_and_one_is_enough_to_fail(tmp_path: Path) -> None:
+    good = {"GCN": [0.40, 0.41, 0.42], "GCN_FOG": [0.30, 0.31, 0.33]}
+    half = judged(tmp_path / "half", BOTH, **good)
+    assert (half.verdict, half.text) == ("holds", "holds here, so far")
+    assert half.sure == "1 of 2 comparisons measured, 3 seeds each."
+    once = judged(tmp_path / "once", BOTH, **good, GAT=[0.4], GAT_FOG=[0.3])
+    assert (once.verdict, once.text) == ("once", "seen once, not sure")
+    assert once.sure == "2 of 2 comparisons measured, 1 to 3 seeds each."
+    whole = judged(tmp_path / "whole", BOTH, **good, GAT=[0.4, 0.41], GAT_FOG=[0.3, 0.312])
+    assert (whole.verdict, whole.text) == ("holds", "holds here")
+    bad = judged(tmp_path / "bad", BOTH, **good, GAT=[0.3, 0.31, 0.3], GAT_FOG=[0.4, 0.42, 0.41])
+    assert bad.verdict == "fails"
+    assert bad.sure.endswith("The other way round: GAT+FOG against GAT.")
+
+
+def test_where_more_is_better(tmp_path: Path) -> None:
+    values = {"GCN": [53.0, 53.2, 53.1], "GCN+FOG": [60.0, 60.5, 60.1]}
+    write_ledger(tmp_path, "cluster", ["gcn", "gcn+fog"], 3, by_model(values), ours=False)
+    pair = ("cluster/CLUSTER/GCN+FOG", "cluster/CLUSTER/GCN")
+    measured = read_measurements(tmp_path)
+    assert judge(Claim("", "", (pair,)), measured).verdict == "holds"
+    assert judge(Claim("", "", (pair[::-1],)), measured).verdict == "fails"
+
+
+@pytest.mark.parametrize(("fog", "verdict"), [(90.0, "once"), (10.0, "against")])
+def test_folds_of_one_seed_are_never_sure(tmp_path: Path, fog: float, verdict: str) -> None:
+    values = {"GIN": [50.0], "GIN+FOG": [fog]}
+    models = ["gin-imdb-multi", "gin+fog-imdb-multi"]
+    write_ledger(tmp_path, "limits", models, 1, by_model(values), ours=False)
+    pairs = (("limits/IMDB-MULTI/GIN+FOG", "limits/IMDB-MULTI/GIN"),)
+    judgement = judge(Claim("", "", pairs), read_measurements(tmp_path))
+    assert judgement.comparisons[0].interval is not None
+    assert judgement.verdict == verdict
+    assert "10 folds of one seed each" in judgement.sure
+
+
+def test_our_variants_and_other_settings_decide_nothing(tmp_path: Path) -> None:
+    write_ledger(tmp_path, "zinc", ["gcn-sym", "gcn+fog-mean"], 3)
+    write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 3, ours=False, fraction=0.1)
+    assert judge(HELPS, read_measurements(tmp_path)).verdict == "missing"
+
+
+def test_like_is_compared_with_like(tmp_path: Path) -> None:
+    worse = by_model({"GCN": [0.2] * 3, "GCN+FOG": [0.3] * 3})
+    write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 3, worse, ours=False)
+    assert judge(HELPS, read_measurements(tmp_path)).comparisons[0].than.label == "GCN"
+    # The paper's GCN+FOG is the symmetric one: so is the GCN that decides.
+    write_ledger(tmp_path, "zinc", ["gcn-sym"], 3, by_model({"GCN": [0.4] * 3}))
+    judgement = judge(HELPS, read_measurements(tmp_path))
+    assert judgement.comparisons[0].than.label == "GCN (norm=sym)"
+    assert judgement.verdict == "holds"

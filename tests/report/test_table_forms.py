@@ -1,8 +1,17 @@
+"""Tables as text, Markdown and LaTeX, and the list of networks."""
+
 import re
 
 import pytest
 
-from fognn.report.table_forms import as_latex, as_markdown, as_text
+from fognn.models import list_models
+from fognn.paper import rows
+from fognn.paper.build import name_of
+from fognn.report.tables.forms import as_latex, as_markdown, as_text
+from fognn.report.tables.models import report_models
+
+# --- table forms ---
+
 
 HEADER = ["network", "MAE (%)", "FOG - host"]
 ROWS = [["GCN_1 & co", "0.3 ± 0.1", "-0.1 [-0.2, +0.1], 2 seeds"], ["GIN †", "–", "a|b"]]
@@ -61,3 +70,46 @@ def test_latex() -> None:
 )
 def test_letters_of_latex(text: str, wanted: str) -> None:
     assert f"{wanted} & b \\\\" in as_latex("t", ["a", "b"], [[text, "b"]], [])
+
+
+# --- models report ---
+
+
+def table(text: str) -> dict[str, str]:
+    """The second column by the first, below the two lines of the header."""
+    header, rule, *lines = text.splitlines()
+    assert re.split(r"\s{2,}", header) == ["network", "parameters in the paper"]
+    assert set(rule) == {"-", " "}
+    return dict(line.split(maxsplit=1) for line in lines)
+
+
+def test_every_network_with_every_size() -> None:
+    found = table(report_models())
+    assert list(found) == list_models()
+    for row in rows():
+        if row.table != 6:
+            assert f"{row.dataset} {row.params:,}" in found[name_of(row)].split(", "), row
+
+
+def test_the_printed_numbers() -> None:
+    (line,) = table(report_models("gcn+fog")).items()
+    # Tables 1 to 4, in their order; ZINC's is that of table 3, not of a variant in table 6.
+    assert line == ("gcn+fog", "PATTERN 101,026, CLUSTER 101,830, ZINC 102,809, TSP 93,465")
+
+
+def test_a_dataset_stands_once() -> None:
+    for text in table(report_models()).values():
+        names = [part.split()[0] for part in text.split(", ")]
+        assert len(names) == len(set(names))
+
+
+def test_patterns() -> None:
+    assert list(table(report_models("fewshot-*"))) == list_models("fewshot-*")
+    assert list(table(report_models("GAT"))) == ["gat"]
+    with pytest.raises(ValueError, match=r"pattern must match a network, got 'resnet.'"):
+        report_models("resnet*")
+
+
+def test_a_network_without_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fognn.report.tables.models.list_models", lambda pattern: ["new"])
+    assert table(report_models()) == {"new": "no row"}

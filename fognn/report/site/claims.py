@@ -1,0 +1,202 @@
+r"""The claims of the paper's text, and the verdicts of the measurements on them."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fognn.paper.pairing import Paired, paired_difference
+from fognn.paper.table_line import TableLine
+from fognn.report.metric import Metric, metric_of
+from fognn.report.site.measurements import AT, OVER, Measurements, host_of
+from fognn.report.text import joined, many
+
+__all__ = ["VERDICTS", "Claim", "Comparison", "Judgement", "claims", "judge", "verdict_of"]
+
+# In the order in which they decide: one comparison that fails is enough, all must hold.
+VERDICTS = {
+    "fails": "does not hold here",
+    "against": "seen once the other way, not sure",
+    "unclear": "not clear",
+    "once": "seen once, not sure",
+    "holds": "holds here",
+    "missing": "not measured yet",
+}
+
+
+def verdict_of(paired: Paired | None, metric: Metric) -> str:
+    r"""Whether the first of two networks is better than the second: one of :obj:`VERDICTS`.
+
+    It holds if the whole 95 % interval of the difference is on the better side of 0, and fails if
+    the whole interval is on the other side. Without an interval the difference was seen once. The
+    same is true of an interval over the folds of one run, which share most of their graphs: it is
+    too narrow.
+
+    Args:
+        paired (Paired, optional): The difference, the first network minus the second.
+        metric (Metric): The metric.
+    """
+    if paired is None:
+        return "missing"
+    if paired.interval is None:
+        return "once" if metric.advantage(paired.difference, 0.0) > 0 else "against"
+    low, high = sorted(metric.advantage(end, 0.0) for end in paired.interval)
+    sure = paired.over == "seed"
+    if low > 0:
+        return "holds" if sure else "once"
+    if high < 0:
+        return "fails" if sure else "against"
+    return "unclear"
+
+
+@dataclass(frozen=True)
+class Claim:
+    r"""A statement of the paper that a measurement can contradict.
+
+    A network is named by its path: ``"zinc/ZINC/GCN+FOG"``, and with the number of its parameters
+    where a table has it more than once, ``"widths/ZINC/GCN+FOG/25847"``.
+
+    Args:
+        text (str): The claim.
+        quote (str): The paper's words.
+        pairs (tuple): Pairs of networks; the paper says that the first is better.
+    """
+
+    text: str
+    quote: str
+    pairs: tuple[tuple[str, str], ...]
+
+    @property
+    def table(self) -> str:
+        r"""The table that it is about."""
+        return self.pairs[0][0].partition("/")[0]
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    r"""All claims, in the order of the paper's tables."""
+    text = files("fognn.report.site").joinpath("claims.toml").read_text(encoding="utf-8")
+    return tuple(_claim(entry) for entry in tomllib.loads(text)["claim"])
+
+
+def _claim(entry: dict[str, Any]) -> Claim:
+    pairs = tuple(
+        (_path(where, better), _path(where, than))
+        for where in entry["where"]
+        for better, than in entry["pairs"]
+    )
+    return Claim(entry["text"], entry["quote"], pairs)
+
+
+def _path(where: str, name: str) -> str:
+    r"""A whole path begins with a table's name, which no network has."""
+    return name if name.count("/") > 1 else f"{where}/{name}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    r"""Two networks, of which the paper says that the first is better.
+
+    Args:
+        better (TableLine): The first.
+        than (TableLine): The second.
+        paired (Paired, optional): The measured difference over the seeds of both.
+    """
+
+    better: TableLine
+    than: TableLine
+    paired: Paired | None
+
+    @property
+    def metric(self) -> Metric:
+        return metric_of(self.better)
+
+    @property
+    def advantage(self) -> float | None:
+        r"""By how much the first is better; negative if it is worse."""
+        if self.paired is None:
+            return None
+        return self.metric.advantage(self.paired.difference, 0.0)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        r"""The 95 % interval of :attr:`advantage`."""
+        if self.paired is None or self.paired.interval is None:
+            return None
+        low, high = sorted(self.metric.advantage(end, 0.0) for end in self.paired.interval)
+        return low, high
+
+    @property
+    def printed(self) -> float:
+        r"""By how much the first is better in the paper."""
+        return self.metric.advantage(self.better.paper.mean, self.than.paper.mean)
+
+    @property
+    def verdict(self) -> str:
+        r"""One of :obj:`VERDICTS`."""
+        return verdict_of(self.paired, self.metric)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    r"""A claim and its comparisons.
+
+    Args:
+        claim (Claim): The claim.
+        comparisons (tuple): All of them, measured or not.
+    """
+
+    claim: Claim
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def verdict(self) -> str:
+        r"""One of :obj:`VERDICTS`."""
+        each = {comparison.verdict for comparison in self.comparisons}
+        return next(verdict for verdict in VERDICTS if verdict in each)
+
+    @property
+    def text(self) -> str:
+        r"""The verdict in words."""
+        missing = any(comparison.paired is None for comparison in self.comparisons)
+        return VERDICTS[self.verdict] + ", so far" * (self.verdict == "holds" and missing)
+
+    @property
+    def sure(self) -> str:
+        r"""The number of comparisons and of seeds behind the verdict, in sentences."""
+        measured = [c for c in self.comparisons if c.paired is not None]
+        if not measured:
+            return ""
+        total = many(len(self.comparisons), "comparison")
+        sentences = [f"{len(measured)} of {total} measured, {_pairs(measured)}."]
+        contrary = [c for c in measured if c.advantage is not None and c.advantage <= 0]
+        if contrary:
+            named = "; ".join(f"{c.better.label} against {c.than.label}" for c in contrary)
+            sentences.append(f"The other way round: {named}.")
+        return " ".join(sentences)
+
+
+def judge(claim: Claim, measurements: Measurements) -> Judgement:
+    r"""Compares all networks of a claim."""
+    comparisons = []
+    for one, other in claim.pairs:
+        better, than = measurements.find(one), measurements.find(other)
+        if better.paper.model == f"{than.paper.model}+FOG":
+            # The paper's GCN has another norm than its GCN+FOG: the host has the same norm.
+            than = host_of(better, measurements.tables[better.table]) or than
+        paired = paired_difference(than.label, better.entries, than.entries, AT, OVER)
+        comparisons.append(Comparison(better, than, paired))
+    return Judgement(claim, tuple(comparisons))
+
+
+def _pairs(measured: Sequence[Comparison]) -> str:
+    r"""``"1 seed each"``, ``"2 to 10 seeds each"``."""
+    texts = []
+    for over in ("seed", "fold"):
+        counts = sorted({c.paired.pairs for c in measured if c.paired and c.paired.over == over})
+        if counts:
+            span = f"{counts[0]} to " if len(counts) > 1 else ""
+            texts.append(f"{span}{many(counts[-1], over)}{' of one seed' * (over == 'fold')} each")
+    return joined(texts)

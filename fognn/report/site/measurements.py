@@ -1,0 +1,120 @@
+r"""The data of the site: the ledgers beside the paper's rows, and the path of each run's page."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from fognn.paper.comparison import compare
+from fognn.paper.ledger import Ledger, LedgerEntry
+from fognn.paper.rows import rows
+from fognn.paper.search import table_entries
+from fognn.paper.table_line import TableLine
+from fognn.paper.tables import TABLES, label_of
+
+__all__ = [
+    "AT",
+    "OVER",
+    "RUNS",
+    "Measurements",
+    "host_of",
+    "name_of",
+    "read_measurements",
+    "run_link",
+    "run_page",
+]
+
+# As in the paper's own figures: the last epoch, the mean of the batches.
+AT, OVER = "last", "batches"
+RUNS = "runs"  # the ledger of runs that are in no table of the paper
+_NAME = re.compile(r"[a-z0-9][a-z0-9+._=-]*")
+
+
+@dataclass(frozen=True)
+class Measurements:
+    r"""All tables of the paper, measured or not, and the other runs.
+
+    Args:
+        tables (dict): The lines of each table, by its name.
+        runs (sequence of LedgerEntry, optional): The runs that are in no table.
+            (default: none)
+    """
+
+    tables: dict[str, list[TableLine]]
+    runs: Sequence[LedgerEntry] = ()
+
+    def find(self, path: str) -> TableLine:
+        r"""The line of a row of the paper, by its path: see
+        :class:`~fognn.report.site.claims.Claim`.
+
+        Where there are runs with the paper's own settings and runs with searched ones, it is the
+        line of the former.
+        """
+        table, dataset, model, *parameters = path.split("/")
+        found = [
+            line
+            for line in self.tables.get(table, [])
+            if (line.paper.dataset, line.paper.model) == (dataset, model)
+            and parameters in ([], [str(line.paper.params)])
+            and line.paper_mean is not None
+        ]
+        if len({line.row for line in found}) != 1:
+            raise ValueError(f"path must name one row of the paper, got {path!r}")
+        return next((line for line in found if line.entries), found[0])
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        r"""All runs of the tables."""
+        for lines in self.tables.values():
+            for line in lines:
+                yield from line.entries
+
+
+def read_measurements(results: Path) -> Measurements:
+    r"""Reads the ledgers of all tables and of the other runs.
+
+    Args:
+        results (Path): The folder of ``zinc.jsonl`` and the other ledgers. A ledger that does not
+            exist has no runs.
+    """
+    if not results.is_dir():
+        raise ValueError(f"results must be a folder with ledgers, there is no folder {results}")
+    tables = {table: compare(table, table_entries(results, table), AT, OVER) for table in TABLES}
+    return Measurements(tables, Ledger(results / f"{RUNS}.jsonl").entries())
+
+
+def run_page(entry: LedgerEntry) -> str:
+    r"""The path of a run's page, relative to the front page."""
+    if entry.table == RUNS:
+        # Its key is DATA/NAME, and DATA may be the name of a user's file.
+        return f"runs/other/{re.sub(r'[^A-Za-z0-9+_=.-]+', '-', entry.key).lstrip('.')}.html"
+    table, _, name = entry.key.partition("/")
+    if table != entry.table or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"the ledger's key {entry.key!r} must be {entry.table}/ and a name of a-z, 0-9, +._=-"
+        )
+    return f"runs/{table}/{name}.html"
+
+
+def run_link(entry: LedgerEntry) -> str:
+    r"""The same as a relative URL."""
+    return quote(run_page(entry))
+
+
+def name_of(line: TableLine) -> str:
+    r"""The name of the paper's row among those of its own dataset."""
+    row = line.paper
+    alike = rows(row.table, row.dataset, row.model)
+    return label_of(row, "") if len(alike) > 1 else row.model
+
+
+def host_of(line: TableLine, lines: Sequence[TableLine]) -> TableLine | None:
+    r"""The line that it is compared with, seed by seed."""
+    if line.paired is None:
+        return None
+    label = line.paired.host
+    return next(
+        other
+        for other in lines
+        if other.label == label and other.paper.dataset == line.paper.dataset
+    )

@@ -1,0 +1,142 @@
+r"""The notes below a table of results: which figure it shows, and what limits it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fognn.paper.comparison import TableLine
+from fognn.report.text import joined, many
+
+__all__ = ["commits_of", "notes_of", "numbers_of"]
+
+_EPOCHS = {"last": "the last epoch", "best": "the epoch with the best validation metric"}
+_AVERAGES = {
+    "batches": "averaged over batches, as in the public benchmark",
+    "items": "over all items at once",
+}
+# Where the paper's equations are not what its figures, or its parameter counts, say.
+_READINGS = {
+    "GCN": "The paper's figures of GCN are quoted, and those of the mean over neighbours; its "
+    "GCN+FOG fits with the symmetric norm of its equation, and its host is GCN with that norm, "
+    "where it was run.",
+    "GraphSAGE": "GraphSAGE takes the maximum over neighbours, as the parameter counts say and "
+    "the paper's equation does not.",
+}
+
+
+def numbers_of(lines: Sequence[TableLine]) -> dict[tuple[str, ...], str]:
+    r"""A number for all lines whose settings were changed in the same way: ``[1]``."""
+    changes = dict.fromkeys(line.changed for line in lines if line.changed)
+    return {changed: f"[{number}]" for number, changed in enumerate(changes, 1)}
+
+
+def notes_of(
+    lines: Sequence[TableLine],
+    at: str,
+    over: str,
+    hidden: int,
+    numbers: Mapping[tuple[str, ...], str],
+) -> list[str]:
+    r"""Sentences: which figure is shown, of how many seeds, what is ours, what is off, and what is
+    missing.
+
+    Args:
+        lines (sequence of TableLine): The lines of one dataset.
+        at (str): Which epoch's test figure they show.
+        over (str): Which average.
+        hidden (int): The number of runs of a search that it did not pick.
+        numbers (mapping): The numbers of changed settings: see :func:`numbers_of`.
+    """
+    if not any(line.entries for line in lines):
+        return [f"Nothing is measured yet: see fognn reproduce {lines[0].table} --help."]
+    notes = [_figure(lines, at, over), *_seeds(lines), *_pairs(lines), *_marks(lines)]
+    notes += [f"{number}: {', '.join(changed)}." for changed, number in numbers.items()]
+    missing = [line.label for line in lines if not line.entries]
+    if missing:
+        notes.append(f"Not measured by the paper's protocol: {'; '.join(missing)}.")
+    if hidden:
+        notes.append(f"Not shown: {many(hidden, 'run')} that a search tried and did not pick.")
+    return [*notes, *_origin(lines)]
+
+
+def _figure(lines: Sequence[TableLine], at: str, over: str) -> str:
+    tested = {entry.result["test"] is not None for line in lines for entry in line.entries}
+    notes = []
+    if True in tested:
+        notes.append(f"Here: on the test split at {_EPOCHS[at]}, {_AVERAGES[over]}.")
+    if False in tested:
+        notes.append(
+            "Here: on the held-out folds at the best epoch of their mean curve, over all items, as "
+            "in the paper; that epoch was chosen on these folds, so the figure is optimistic. Held "
+            "out: at the last epoch, which nothing chose."
+        )
+    return " ".join(notes)
+
+
+def _seeds(lines: Sequence[TableLine]) -> list[str]:
+    counts = sorted({len(line.seeds) for line in lines if line.entries})
+    folds = max(line.folds for line in lines)
+    over = f"over {folds} folds" if folds else "over seeds"
+    if counts[-1] == 1:
+        notes = ["Each row is of 1 seed."]
+        if not folds:
+            notes[0] = "Each row is of 1 seed: no s.d., no interval; a difference may be chance."
+    elif len(counts) == 1:
+        notes = [f"Each row is of {counts[0]} seeds."]
+    else:
+        notes = [f"Rows are of {counts[0]} to {counts[-1]} seeds."]
+    if any(line.sd is not None for line in lines):
+        notes.append(f"±: s.d. {over}.")
+    if counts[0] == 1 < counts[-1] and not folds:
+        notes.append("One seed gives no s.d. and no interval.")
+    return notes
+
+
+def _pairs(lines: Sequence[TableLine]) -> list[str]:
+    pairs = [line.paired for line in lines if line.paired is not None]
+    if not pairs:
+        return []
+    text = "FOG - host: mean difference over the runs that both have"
+    if any(pair.interval is not None for pair in pairs):
+        text += ", with a 95 % interval by Student's t"
+    notes = [f"{text}."]
+    if any(pair.over == "fold" for pair in pairs):
+        notes.append("Folds share their training graphs, so an interval over folds is too narrow.")
+    return notes
+
+
+def _marks(lines: Sequence[TableLine]) -> list[str]:
+    notes = []
+    ours = [line for line in lines if line.ours]
+    if ours:
+        notes.append("†: ours, not in the paper: another reading, or other settings.")
+    hosts = {line.paper.model.removesuffix("+FOG") for line in lines}
+    notes += [text for name, text in _READINGS.items() if name in hosts]
+    if any(line.off for line in lines):
+        notes.append(
+            "!: more than 3 printed s.d., or 5 %, away from the paper's figure; see "
+            "docs/reproduction.md."
+        )
+    if any(line.paper.few_shot and line.entries for line in lines):
+        notes.append("Parameters are those of the whole network; the paper counts its graph part.")
+    return notes
+
+
+def _origin(lines: Sequence[TableLine]) -> list[str]:
+    r"""Which code and which machines."""
+    results = [entry.result for line in lines for entry in line.entries]
+    machines = dict.fromkeys(
+        f"{str(result.get('device')).upper()} {(result.get('machine') or {}).get('cpu')}, "
+        f"{many(result.get('threads') or 1, 'thread')} a run"
+        for result in results
+    )
+    return [f"Commit {joined(commits_of(results))}; {'; '.join(machines)}."]
+
+
+def commits_of(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    r"""The commits that made these results, each once: ``"0123abcd"``, ``"0123abcd with changes"``.
+
+    A run that was resumed with other code has several.
+    """
+    texts = [result.get("commit") or "not known" for result in results]
+    parts = [part.partition(" ") for text in texts for part in text.split(", ")]
+    return list(dict.fromkeys(name[:8] + space + rest for name, space, rest in parts))

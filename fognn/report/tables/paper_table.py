@@ -1,0 +1,161 @@
+r"""A table of the paper beside the measurement: the command ``fognn table``."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from fognn.paper.comparison import TableLine, compare
+from fognn.paper.ledger import Ledger
+from fognn.paper.search import table_entries
+from fognn.paper.tables import TABLES, check_table, label_of
+from fognn.report.metric import metric_of
+from fognn.report.tables.forms import as_latex, as_markdown, as_text
+from fognn.report.tables.notes import notes_of, numbers_of
+from fognn.report.text import NONE, many
+from fognn.utils import checks
+
+__all__ = ["FORMS", "report_table"]
+
+FORMS = ("text", "markdown", "latex", "csv")
+_AS = {"text": as_text, "markdown": as_markdown, "latex": as_latex}
+
+
+def report_table(
+    table: str,
+    results: Path = Path("results"),
+    form: str = "text",
+    at: str = "last",
+    over: str = "batches",
+) -> str:
+    r"""A table of the paper beside the measurement.
+
+    It reads only the ledger. A table of two datasets is printed as two.
+
+    Args:
+        table (str): One of :obj:`fognn.paper.tables.TABLES`.
+        results (Path, optional): The folder of the ledgers. (default: :obj:`results`)
+        form (str, optional): :obj:`"text"`, :obj:`"markdown"`, :obj:`"latex"` (with the package
+            ``booktabs``), or :obj:`"csv"`, with all digits.
+        at (str, optional): Which epoch's test figure: :obj:`"last"`, or the :obj:`"best"` by
+            validation.
+        over (str, optional): Which average: over :obj:`"batches"`, as in the public benchmark, or
+            over :obj:`"items"`.
+    """
+    check_table("report_table", table)
+    checks.one_of("report_table", "form", form, FORMS)
+    entries = Ledger(Path(results) / f"{table}.jsonl").entries()
+    lines = compare(table, table_entries(Path(results), table), at, over)
+    if form == "csv":
+        return _csv(lines, at, over)
+    parts = []
+    for data, group in groupby(lines, key=lambda line: line.paper.dataset):
+        part = list(group)
+        numbers = numbers_of(part)
+        header, rows = _cells(part, numbers)
+        number = TABLES[table].number
+        metric = metric_of(part[0])
+        title = f"Table {number} of the paper, {data}: {metric.axis}, {metric.direction}."
+        # Trials of other datasets of the table count in their own part.
+        own = [entry for entry in entries if entry.row in {line.row for line in part}]
+        hidden = len(own) - sum(len(line.entries) for line in part)
+        notes = notes_of(part, at, over, hidden, numbers)
+        parts.append(_AS[form](title, header, rows, notes, range(1, len(header))))
+    return "\n\n".join(parts)
+
+
+def _cells(
+    lines: Sequence[TableLine], numbers: Mapping[tuple[str, ...], str]
+) -> tuple[list[str], list[list[str]]]:
+    folds = any(line.held_out is not None for line in lines)
+    paired = any(line.paired for line in lines)
+    header = ["network", "parameters", "paper", "here"]
+    header += ["held out"] * folds + ["seeds", "here - paper"]
+    header += ["FOG - host"] * paired + ["epochs", "s/epoch"]
+    rows = []
+    for line in lines:
+        digits = 2 if line.paper.few_shot else 3
+        name = label_of(line.paper, line.variant)
+        name += f" {numbers[line.changed]}" if line.changed else ""
+        row = [f"{name} †" if line.ours else name, _count(line.parameters)]
+        row += [_figure(line.paper_mean, line.paper_sd, digits)]
+        row += [_figure(line.mean, line.sd, digits) if line.entries else "not run"]
+        row += [_figure(line.held_out, line.held_out_sd, digits)] * folds
+        row += [str(len(line.seeds)), _gap(line.difference, digits) + " !" * bool(line.off)]
+        row += [_paired(line, digits)] * paired
+        row += [_count(line.epochs), _plain(line.seconds_per_epoch)]
+        rows.append(row)
+    return header, rows
+
+
+def _figure(mean: float | None, sd: float | None, digits: int) -> str:
+    if mean is None:
+        return NONE
+    return f"{mean:.{digits}f}" + ("" if sd is None else f" ± {sd:.{digits}f}")
+
+
+def _gap(value: float | None, digits: int) -> str:
+    return NONE if value is None else f"{value:+.{digits}f}"
+
+
+def _count(value: float | None) -> str:
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def _plain(value: float | None) -> str:
+    return NONE if value is None else f"{value:.2f}"
+
+
+def _paired(line: TableLine, digits: int) -> str:
+    if line.paired is None:
+        fog = line.paper.model.endswith("+FOG")
+        return "no common run" if fog and line.entries else NONE
+    paired, interval = line.paired, line.paired.interval
+    text = _gap(paired.difference, digits)
+    if interval is not None:
+        text += f" [{_gap(interval[0], digits)}, {_gap(interval[1], digits)}]"
+    return f"{text}, {paired.note}"
+
+
+def _csv(lines: Sequence[TableLine], at: str, over: str) -> str:
+    text = io.StringIO()
+    rows = [_record(line, at, over) for line in lines]
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def _record(line: TableLine, at: str, over: str) -> dict[str, object]:
+    r"""All that is known of a line, with all digits; what is not known is empty."""
+    validation = any(entry.result["test"] is None for entry in line.entries)
+    figure = "val.best.items" if validation else f"test.{at}.{over}"
+    paired = line.paired
+    low, high = (None, None) if paired is None else paired.interval or (None, None)
+    return {
+        "table": line.table,
+        "data": line.paper.dataset,
+        "network": line.label,
+        "ours": "yes" if line.ours else "no",
+        "figure": figure if line.entries else None,
+        "parameters": line.parameters,
+        "paper_mean": line.paper_mean,
+        "paper_sd": line.paper_sd,
+        "mean": line.mean,
+        "sd": line.sd,
+        "sd_over": None if line.sd is None else "folds" if line.folds else "seeds",
+        "held_out": line.held_out,
+        "held_out_sd": line.held_out_sd,
+        "seeds": " ".join(map(str, line.seeds)),
+        "values": " ".join(map(repr, line.values)),
+        "difference": line.difference,
+        "off": " and ".join(line.off),
+        "fog_minus_host": None if paired is None else paired.difference,
+        "low": low,
+        "high": high,
+        "pairs": None if paired is None else many(paired.pairs, paired.over),
+        "epochs": line.epochs,
+        "seconds_per_epoch": line.seconds_per_epoch,
+        "commits": " ".join(dict.fromkeys(str(e.result.get("commit")) for e in line.entries)),
+    }
