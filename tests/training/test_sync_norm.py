@@ -177,7 +177,7 @@ def fit(model: Module, ranks: int, rank: int | None = None) -> list[dict[str, Te
         model.zero_grad()
         answer = model(batch.x, batch.edge_index, batch.edge_attr, batch.batch, batch.num_graphs)
         (answer.squeeze(1) - batch.y).abs().mean().backward()
-        # The last norm of GatedGCN's edges gets no gradient: nobody reads those edges.
+        # The last norm of GatedGCN's edges gets no gradient: its output is not used.
         grads = {name: value.grad for name, value in model.named_parameters()}
         found.append({name: grad.clone() for name, grad in grads.items() if grad is not None})
     return found
@@ -362,7 +362,7 @@ def test_every_rank_calls_once_forwards_and_once_backwards(found: Any, name: str
         assert ranks[name]["calls"] == ["all_gather", *backwards] * STEPS
 
 
-def test_evaluation_is_torch_to_the_bit_and_calls_nobody(found: Any) -> None:
+def test_evaluation_is_torch_to_the_bit_without_collective_calls(found: Any) -> None:
     case = Case((5,) * len(found))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in the ranks: the number of threads decides the last bits
