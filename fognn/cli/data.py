@@ -91,7 +91,7 @@ def tsp(
         int | None, typer.Option(min=1, help="Number of processes. [one per core]")
     ] = None,
 ) -> None:
-    """Generate TSP instances with near-optimal tours.
+    """Generate TSP instances with good tours, found by a heuristic solver.
 
     An interrupted command resumes when it is given again.
 

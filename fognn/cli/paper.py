@@ -40,7 +40,7 @@ def reproduce(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the runs and their estimated times.")
     ] = False,
-    workers: Annotated[str, typer.Option(help="Runs at a time; auto measures it.")] = "1",
+    workers: Annotated[str, typer.Option(help="Runs at a time; auto: the fastest number.")] = "1",
     ray: Annotated[
         str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")
     ] = None,

@@ -100,14 +100,14 @@ def command_of(config: Config) -> str:
         name = f"{name}-{data.n_way}way-{data.k_shot}shot"
     usual = _own_start(data, model, config.seed) if own else protocol(name, model, config.seed)
     mine, theirs = flat(config.identity()), flat(usual.identity())
-    words = ["fognn", "train", name, model, "--seed", str(config.seed)]
+    arguments = ["fognn", "train", name, model, "--seed", str(config.seed)]
     for key in mine:
         if mine[key] != theirs.get(key):
-            words += ["--set", f"{key}={_yaml(mine[key])}"]
+            arguments += ["--set", f"{key}={_yaml(mine[key])}"]
     for key, value in vars(config.machine).items():
         if value != getattr(usual.machine, key):
-            words += ["--set", f"machine.{key}={_yaml(value)}"]
-    return shlex.join(words)
+            arguments += ["--set", f"machine.{key}={_yaml(value)}"]
+    return shlex.join(arguments)
 
 
 def _yaml(value: Any) -> str:

@@ -46,7 +46,7 @@ class DataConfig:
     fraction: Fraction = 1.0
     """Fraction of each split to use, from its beginning."""
     seed: Index = 0
-    """Seed of generated graphs, and of the splits of your own file."""
+    """Seed of generated graphs, and of the splits of your own data."""
     fold: Count | None = None
     """IMDB-MULTI: the fold to hold out, from 1; all folds in turn if not given."""
     holdout: bool = False
@@ -81,11 +81,11 @@ class TrainingConfig:
     r"""The training of a run: Adam, with L2 in the gradient."""
 
     loss: Literal["l1", "cross_entropy", "balanced_cross_entropy"]
-    """Loss: l1, cross_entropy, or balanced_cross_entropy (weights (V - n_c) / V a batch)."""
+    """Loss: l1, cross_entropy, or balanced_cross_entropy (class weights (V - n_c) / V)."""
     metric: Literal["mae", "accuracy", "balanced_accuracy", "f1"]
     """Metric: mae, accuracy, balanced_accuracy (mean recall of the classes) or f1 (of class 1)."""
     batch_size: Count = 128
-    """Graphs, or few-shot tasks, in a step, over all ranks together."""
+    """Number of graphs, or few-shot tasks, in a batch, over all ranks."""
     epochs: Count = 1000
     """Maximum number of epochs."""
     steps: Count = 1000

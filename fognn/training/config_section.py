@@ -100,10 +100,10 @@ def _requirement(field: FieldInfo) -> str:
     if get_origin(annotation) is Literal:
         return "one of " + ", ".join(map(repr, get_args(annotation)))
     names = {int: "an int", float: "a number", bool: "a bool", str: "a str", dict: "a mapping"}
-    words = {"gt": "above", "ge": "of at least", "le": "and at most", "lt": "and below"}
+    limit_names = {"gt": "above", "ge": "of at least", "le": "and at most", "lt": "and below"}
     limits = [
-        f"{word} {getattr(part, key)}"
-        for key, word in words.items()
+        f"{name} {getattr(part, key)}"
+        for key, name in limit_names.items()
         for part in metadata
         if getattr(part, key, None) is not None
     ]

@@ -22,7 +22,7 @@ def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Pat
     from fognn.models import PretrainedNet
 
     net, config, task = load_run(run, checkpoint)
-    twin = PretrainedNet(config.model.name, task, **model_arguments(config, task))
-    twin.module.load_state_dict(net.state_dict())
-    twin.save_pretrained(folder)
+    exported = PretrainedNet(config.model.name, task, **model_arguments(config, task))
+    exported.module.load_state_dict(net.state_dict())
+    exported.save_pretrained(folder)
     return Path(folder)

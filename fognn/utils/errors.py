@@ -17,5 +17,5 @@ class TrainingError(FognnError):
 
 
 class Stopped(KeyboardInterrupt):
-    r"""A run was interrupted (Ctrl-C or SIGTERM) and has saved its state. The message says how to
-    resume it."""
+    r"""A run was interrupted (Ctrl-C or SIGTERM) and has saved its state. The message has the
+    command that resumes it."""

@@ -32,7 +32,7 @@ def line(key: str, **more: Any) -> dict[str, Any]:
 
 
 def on_disk(path: Path) -> list[dict[str, Any]]:
-    """What a reader of its own sees: a JSON object in each line, and a newline at the end."""
+    """Reads the file independently: a JSON object in each line, and a newline at the end."""
     text = path.read_text(encoding="utf-8")
     assert text.endswith("\n")
     return [json.loads(part) for part in text[:-1].split("\n")]

@@ -23,7 +23,7 @@ TASK = TASKS["cluster"]
 
 
 class Malicious:
-    """What runs a command when pickle reads it."""
+    """An object that runs a command when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark

@@ -102,7 +102,7 @@ def test_a_run_over_folds(run: Result, tmp_path: Path) -> None:
 
 
 class Trap:
-    """What a stranger's file would run."""
+    """An object that would run a command when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
