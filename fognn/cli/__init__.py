@@ -1,6 +1,6 @@
 r"""The command ``fognn``: each command parses its arguments, calls one function and prints.
 
-What a command needs is imported inside it, so that ``fognn --help`` does not wait for torch.
+Commands import their function when they are called, so that ``fognn --help`` does not import torch.
 """
 
 from fognn.cli import data, paper, run, show  # noqa: F401, they register their commands

@@ -1,4 +1,4 @@
-r"""The application, its entry point, and the options that commands share."""
+r"""The application, its entry point, and options that several commands have."""
 
 import sys
 import warnings
@@ -21,11 +21,11 @@ app = typer.Typer(
 
 
 def main() -> None:
-    r"""Runs the command. An error that a user can cause is one line and exit code 1."""
+    r"""Runs the command. Errors that a user can cause are printed on one line; exit code 1."""
     warnings.showwarning = _one_line
     try:
         app(prog_name="fognn")
-    # An ImportError names the extra to install.
+    # ImportError: an optional dependency is not installed.
     except (ValueError, ImportError, OSError, FognnError) as error:
         print("fognn:", " ".join(str(error).split()), file=sys.stderr)
         sys.exit(1)
@@ -53,12 +53,13 @@ def _common(
 
 
 DataFolder = Annotated[
-    Path | None, typer.Option("--data", help="The folder with real files, else $FOGNN_DATA.")
+    Path | None,
+    typer.Option("--data", help="Folder with the files of the datasets, else $FOGNN_DATA."),
 ]
 
 
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
-Checkpoint = Annotated[str, typer.Option(help="best (by the validation metric) or last (epoch).")]
+Checkpoint = Annotated[str, typer.Option(help="best (validation metric) or last (epoch).")]
 RunFolder = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run folder, or a checkpoint in one.")
 ]

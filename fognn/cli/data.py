@@ -17,31 +17,31 @@ app.add_typer(generate, name="generate")
 @app.command()
 def data(
     name: Annotated[
-        str | None, typer.Argument(help="A dataset, or a csv file of your own molecules.")
+        str | None, typer.Argument(help="A dataset, or your own csv file of molecules.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Only this split: train, val or test.")] = None,
     data_folder: DataFolder = None,
     draw: Annotated[
-        int, typer.Option(min=0, max=40, help="How many graphs are drawn; 0 for none.")
+        int, typer.Option(min=0, max=40, help="Number of graphs to draw; 0 for none.")
     ] = 8,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where to draw: a .png or .html file. [NAME.png]"),
+        typer.Option("--output", "-o", help="The .png or .html file to draw. [NAME.png]"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Which graphs are drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed that selects the graphs to draw.")] = 0,
     smiles_column: Annotated[
         str | None, typer.Option(help="Column of the SMILES strings in a csv file. [smiles]")
     ] = None,
     target_column: Annotated[
-        str | None, typer.Option(help="Column of the number to learn in a csv file.")
+        str | None, typer.Option(help="Column to learn in a csv file.")
     ] = None,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out the lines of a csv file that are broken.")
+        bool, typer.Option("--skip-bad", help="Skip lines of a csv file that cannot be read.")
     ] = False,
 ) -> None:
-    """List all datasets, or look at one, or at your own molecules.
+    """List all datasets, or describe and draw one, or your own molecules.
 
-    PATTERN and CLUSTER are generated the first time, which takes seconds.
+    PATTERN and CLUSTER are generated on first use, which takes seconds.
 
     \b
     Examples:
@@ -58,19 +58,20 @@ def data(
     from fognn.report.drawings import DrawOptions, report_csv, report_dataset, report_datasets
 
     if name is None:
-        _refuse(csv_options | drawing_options, "all datasets are listed: name one of them first")
+        _check_unused(csv_options | drawing_options, "all datasets are listed; name one")
         print(report_datasets(data_folder))
         return
     if output is not None and not draw:
-        _refuse({"-o": True}, "--draw is 0")
+        _check_unused({"-o": True}, "--draw is 0")
     if name.lower().endswith(".csv"):
-        _refuse({"--split": split is not None, "--data": data_folder is not None}, "of a csv file")
+        dataset_options = {"--split": split is not None, "--data": data_folder is not None}
+        _check_unused(dataset_options, f"{name} is a csv file")
         options = DrawOptions(draw, output, seed)
         lines = report_csv(name, smiles_column or "smiles", target_column, skip_bad, options)
     else:
         from fognn.datasets.catalog import dataset_info
 
-        _refuse(csv_options, f"{name} is not a csv file")
+        _check_unused(csv_options, f"{name} is not a csv file")
         options = DrawOptions(draw, output, seed)
         lines = report_dataset(dataset_info(name), split, data_folder, options)
     for line in lines:
@@ -80,19 +81,19 @@ def data(
 @generate.command()
 def tsp(
     output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
-    graphs: Annotated[int, typer.Option(min=1, help="How many instances.")],
+    graphs: Annotated[int, typer.Option(min=1, help="Number of instances.")],
     split: Annotated[str, typer.Option(help="train, val or test.")] = "train",
     seed: Annotated[int, typer.Option(help="The seed.")] = 0,
-    seconds: Annotated[float, typer.Option(help="The solver's time an instance.")] = 0.1,
+    seconds: Annotated[float, typer.Option(help="Time of the solver for each instance.")] = 0.1,
     fewest: Annotated[int, typer.Option(help="Points of the smallest instance.")] = 50,
     most: Annotated[int, typer.Option(help="Points of the largest instance.")] = 500,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="How many processes. [one a core]")
+        int | None, typer.Option(min=1, help="Number of processes. [one per core]")
     ] = None,
 ) -> None:
-    """Generate TSP instances with good tours.
+    """Generate TSP instances with good tours, found by a heuristic solver.
 
-    Runs on all cores. Called again after an interruption, it resumes where it stopped.
+    An interrupted command resumes when it is given again.
 
     \b
     Example:
@@ -104,8 +105,8 @@ def tsp(
     print(f"{path}: {graphs:,} instances")
 
 
-def _refuse(options: dict[str, bool], why: str) -> None:
-    r"""Options that would have no effect are a mistake of the user, not a wish to ignore."""
+def _check_unused(options: dict[str, bool], why: str) -> None:
+    r"""Raises if an option was given that would have no effect."""
     for option, given in options.items():
         if given:
-            raise typer.BadParameter(f"{option} has no meaning here: {why}")
+            raise typer.BadParameter(f"{option} has no effect here: {why}")

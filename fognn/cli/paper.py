@@ -1,4 +1,4 @@
-r"""Commands about the tables of the paper: reproduce, table, report."""
+r"""Commands for the tables of the paper: reproduce, table, collect, report."""
 
 import shlex
 import sys
@@ -18,36 +18,37 @@ def reproduce(
     ],
     models: Annotated[
         str | None,
-        typer.Option(help="Only these rows, as gcn,gcn+fog or '*fog*'; ours: gcn-sym ..."),
+        typer.Option(help="Only these rows, such as gcn,gcn+fog or '*fog*'; variants: gcn-sym."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, from 0.")] = 1,
     fraction: Annotated[
-        float | None, typer.Option(help="How much of each split, from its beginning.")
+        float | None, typer.Option(help="Fraction of each split to use, from its beginning.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="The most epochs.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Maximum number of epochs.")] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Any setting of config.yaml, as training.lr=0.01. Repeatable."),
+        typer.Option("--set", help="A setting, such as training.lr=0.01. Repeatable."),
     ] = None,
-    ours: Annotated[bool, typer.Option(help="Our own readings beside the paper's rows.")] = True,
+    ours: Annotated[bool, typer.Option(help="Train our variants of the paper's rows, too.")] = True,
     search: Annotated[
-        bool, typer.Option("--search", help="First search rate and decay on the paper's grid.")
+        bool,
+        typer.Option("--search", help="First search learning rate and weight decay on a grid."),
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Train anew what is finished or in the ledger.")
+        bool, typer.Option("--again", help="Train runs that are finished or in the ledger again.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the runs and how long they would take.")
+        bool, typer.Option("--dry-run", help="List the runs and their estimated times.")
     ] = False,
-    workers: Annotated[str, typer.Option(help="Runs at a time; auto finds what is fastest.")] = "1",
+    workers: Annotated[str, typer.Option(help="Runs at a time; auto: the fastest number.")] = "1",
     ray: Annotated[
         str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")
     ] = None,
     shared: Annotated[
-        bool | None, typer.Option(help="Of Ray: whether all machines see the run folders.")
+        bool | None, typer.Option(help="Ray: whether all machines share the run folders.")
     ] = None,
     export_: Annotated[
-        str | None, typer.Option("--export", help="slurm: write a job array in place of training.")
+        str | None, typer.Option("--export", help="slurm: write a job array instead of training.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for --export.")] = Path(
         "slurm"
@@ -57,10 +58,10 @@ def reproduce(
     data_folder: DataFolder = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Train a table of the paper.
+    """Train the runs of a table of the paper.
 
     Runs that are finished, or in the ledger, are skipped; unfinished ones are resumed. Each
-    finished run is a line of the ledger, results/TABLE.jsonl; fognn table TABLE prints them beside
+    finished run is added to the ledger, results/TABLE.jsonl; fognn table TABLE compares them with
     the paper's figures.
 
     \b
@@ -129,11 +130,13 @@ def table(
     markdown: Annotated[bool, typer.Option("--markdown", help="As markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="As csv, with all digits.")] = False,
-    at: Annotated[str, typer.Option(help="Which epoch's figure: last, or best.")] = "last",
-    over: Annotated[str, typer.Option(help="Which average: batches, or items.")] = "batches",
+    at: Annotated[str, typer.Option(help="Epoch of the figures: last or best.")] = "last",
+    over: Annotated[
+        str, typer.Option(help="Average of the figures: over batches or items.")
+    ] = "batches",
     results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
 ) -> None:
-    """Print a table of the paper beside what was measured here.
+    """Print a table of the paper with the printed and the measured figures.
 
     \b
     Example:
@@ -141,7 +144,7 @@ def table(
     """
     forms = [name for name, given in zip(_FORMS, (markdown, latex, csv), strict=True) if given]
     if len(forms) > 1:
-        raise typer.BadParameter(f"only one of --{' and --'.join(forms)} can be printed")
+        raise typer.BadParameter(f"only one of --{' and --'.join(forms)} may be given")
     from fognn.report.tables import report_table
 
     print(report_table(name, results, forms[0] if forms else "text", at, over))
@@ -152,7 +155,7 @@ def collect(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Finished run folders.")],
     results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
 ) -> None:
-    """Enter finished runs into the ledger, such as those of another machine.
+    """Add finished runs, such as those of another machine, to the ledger.
 
     \b
     Example:
@@ -180,8 +183,8 @@ def report(
 
     \b
     Examples:
-      fognn report -o site
-      fognn report runs/cluster-gcn-seed0 runs/cluster-gcn+fog-seed0 -o comparison
+      fognn report -o report
+      fognn report runs/zinc/gcn-seed0 runs/zinc/gcn+fog-seed0 -o comparison
     """
     from fognn.report.site import build_run_report, build_site
 
@@ -190,12 +193,12 @@ def report(
     print(build_run_report(runs, output) if runs else build_site(results or "results", output))
 
 
-def _without(words: list[str], *options: str) -> list[str]:
-    r"""A command without some options and their values."""
+def _without(arguments: list[str], *options: str) -> list[str]:
+    r"""Returns the arguments of a command without some options and their values."""
     kept, skip = [], False
-    for word in words:
-        if skip or word in options:
+    for argument in arguments:
+        if skip or argument in options:
             skip = not skip
-        elif not word.startswith(tuple(f"{option}=" for option in options)):
-            kept.append(word)
+        elif not argument.startswith(tuple(f"{option}=" for option in options)):
+            kept.append(argument)
     return kept

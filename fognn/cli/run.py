@@ -1,4 +1,4 @@
-r"""Commands about one run: train, evaluate, predict, export."""
+r"""Commands for one run: train, evaluate, predict, export."""
 
 import shlex
 import sys
@@ -17,34 +17,33 @@ def train(
     settings: dict[str, Any],
     data: Annotated[
         str | None,
-        typer.Argument(help="A dataset, a csv file of molecules, a file or folder of graphs."),
+        typer.Argument(help="A dataset, a csv file of molecules, or a file or folder of graphs."),
     ] = None,
-    model: Annotated[str | None, typer.Argument(help="A network: see fognn models.")] = None,
+    model: Annotated[str | None, typer.Argument(help="A network, see fognn models.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The seed. [0]")] = None,
     folder: Annotated[
         Path | None, typer.Option("--folder", "-o", help="The run folder. [runs/DATA/MODEL-seedN]")
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Any setting of config.yaml, as model.h1=8. Repeatable."),
+        typer.Option("--set", help="A setting, such as model.h1=8. Repeatable."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Start from the config.yaml of another run.")
     ] = None,
     results: Annotated[
-        Path, typer.Option(help="The folder of the ledgers, where the finished run is entered.")
+        Path, typer.Option(help="The folder of the ledgers, for the finished run.")
     ] = Path("results"),
     logger: Annotated[
-        str | None, typer.Option(help="tensorboard, mlflow or wandb, beside metrics.csv.")
+        str | None, typer.Option(help="tensorboard, mlflow or wandb, in addition to metrics.csv.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Train a network, by default with the settings of the paper's row.
+    """Train a network, by default with the settings of the paper.
 
-    Interrupted by Ctrl-C, killed or crashed, it resumes when the same command is given again. The
-    run folder has config.yaml, metrics.csv, log.txt, last.ckpt, best.ckpt and result.json. A
-    finished run of the paper is entered into results/TABLE.jsonl, any other into
-    results/runs.jsonl.
+    After Ctrl-C, a kill or a crash, the same command resumes the run. The run folder has
+    config.yaml, metrics.csv, log.txt, last.ckpt, best.ckpt and result.json. A finished run of the
+    paper's tables is added to results/TABLE.jsonl, any other to results/runs.jsonl.
 
     \b
     Examples:
@@ -74,7 +73,7 @@ def train(
     except Stopped as stop:
         print("fognn:", stop, file=sys.stderr)
         raise typer.Exit(130) from stop
-    if rank() == 0:  # of several that torchrun started, one prints
+    if rank() == 0:  # under torchrun, only one process prints
         print(f"{result}\n{result.folder}")
 
 
@@ -85,7 +84,7 @@ def evaluate(
     checkpoint: Checkpoint = "best",
     data_folder: DataFolder = None,
     device: Device = "auto",
-    threads: Annotated[int | None, typer.Option(help="Threads.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
 ) -> None:
     """Evaluate a trained run on one of its splits.
 
@@ -103,7 +102,7 @@ def evaluate(
 def predict(
     run: RunFolder,
     source: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A csv file of molecules, or graphs.")
+        Path, typer.Argument(metavar="INPUT", help="A csv file of molecules, or a file of graphs.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The csv file to write.")],
     checkpoint: Checkpoint = "best",
@@ -111,9 +110,9 @@ def predict(
         str, typer.Option(help="Column of the SMILES strings in a csv file.")
     ] = "smiles",
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out the lines of a csv file that are broken.")
+        bool, typer.Option("--skip-bad", help="Skip lines of a csv file that cannot be read.")
     ] = False,
-    batch_size: Annotated[int, typer.Option(help="Graphs at once.")] = 128,
+    batch_size: Annotated[int, typer.Option(help="Number of graphs in a batch.")] = 128,
     device: Device = "auto",
 ) -> None:
     """Predict for new graphs: molecules in a csv file, or a .pt or .npz file of graphs.
@@ -135,7 +134,7 @@ def export(
     folder: Annotated[Path, typer.Option("--folder", "-o", help="The folder to write.")],
     checkpoint: Checkpoint = "best",
 ) -> None:
-    """Write a trained network as a folder of the Hugging Face hub, offline.
+    """Write a trained network as a Hugging Face folder. Nothing is uploaded.
 
     \b
     Example:

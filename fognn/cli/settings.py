@@ -1,4 +1,4 @@
-r"""Options made from the fields of the configuration: a setting is written down there alone."""
+r"""Command line options made from the fields of the configuration."""
 
 import functools
 import inspect
@@ -13,7 +13,7 @@ from fognn.training.config_section import field_help
 
 __all__ = ["setting_options"]
 
-# Options whose name says more than that of the field; names that two sections have get a prefix.
+# Options that are not named like their field, to be clearer or because two sections have the name.
 _OPTIONS = {
     "data.folder": "--data",
     "data.seed": "--data-seed",
@@ -23,8 +23,8 @@ _OPTIONS = {
 
 
 def setting_options(command: Callable[..., None]) -> Callable[..., None]:
-    r"""Gives a command an option for each setting, but for those of the network. The command gets
-    those that were given as ``settings``, by their dotted names."""
+    r"""Decorator that adds an option for each setting, except those of the network, to a command.
+    The command gets the given ones as a dict ``settings``, by their dotted names."""
     own = inspect.signature(command).parameters
     names = {name.replace(".", "_"): name for name in _settings()}
     options = [
@@ -46,12 +46,12 @@ def setting_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _settings() -> dict[str, tuple[Any, str]]:
-    r"""The section and the field of each setting, by its dotted name."""
+    r"""Returns the section and the field of each setting, by its dotted name."""
     found: dict[str, tuple[Any, str]] = {"precision": (Config, "precision")}
     for section, kind in SECTIONS.items():
         if section != "model":
             found |= {f"{section}.{f.name}": (kind, f.name) for f in fields(kind)}
-    del found["data.name"]  # an argument
+    del found["data.name"]  # an argument of the command, not an option
     return found
 
 
@@ -67,5 +67,5 @@ def _option(name: str) -> Any:
         kind = get_args(kind)[0]
     if kind not in (int, float, bool):
         kind = str
-    # A flag has no opposite: what is off by default is not switched off.
+    # An explicit name, so that typer adds no --no-... option: all flags are off by default.
     return Annotated[kind | None, typer.Option(option, help=field_help(section, field))]

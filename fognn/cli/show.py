@@ -1,4 +1,4 @@
-r"""Commands that list what there is: models, info."""
+r"""Commands that print information: models, info."""
 
 from typing import Annotated
 
@@ -9,9 +9,11 @@ from fognn.cli.app import app
 
 @app.command()
 def models(
-    pattern: Annotated[str, typer.Argument(help="Only names like this, as '*fog*'.")] = "*",
+    pattern: Annotated[
+        str, typer.Argument(help="Shell pattern for the names, such as '*fog*'.")
+    ] = "*",
 ) -> None:
-    """List all networks, and their sizes in the paper.
+    """List all networks with their numbers of parameters in the paper.
 
     \b
     Example:
@@ -24,7 +26,7 @@ def models(
 
 @app.command()
 def info() -> None:
-    """Show versions, threads and devices: what to say in a bug report.
+    """Show versions, threads and devices, for bug reports.
 
     \b
     Example:

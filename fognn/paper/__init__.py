@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Row", "build", "config_of", "get_row", "protocol", "rows", "train"]
 
-# Who only reads the rows need not wait for Lightning.
+# Reading the rows does not need Lightning, which is slow to import.
 __getattr__ = lazy_names(
     __name__, {"protocols": ("config_of", "protocol"), "train_one": ("train",)}
 )

@@ -1,4 +1,4 @@
-"""From a row of the paper to its network."""
+"""The network of a row of the paper."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from torch.nn import Module
 from fognn.models import create_model
 from fognn.paper.rows import Row
 
-# The limitation study replaces every atom by the same one, in the network of ZINC.
+# The study of limitations uses the same network as ZINC; all its atoms have the same type.
 _TASKS = {"ZINC-without-node-features": "zinc"}
 
 
@@ -15,23 +15,24 @@ def build(row: Row, **settings: Any) -> Module:
     r"""Builds the network of a row, with exactly the printed number of parameters.
 
     Args:
-        row: One of :func:`fognn.paper.rows`.
-        **settings: What to change, as in :func:`fognn.models.create_model`: ``norm="sym"`` gives
-            the GCN of the paper's equation (which GCN+FOG has anyway), ``aggr="mean"`` its
-            GraphSAGE, ``benchmark=True`` the GraphSAGE that it quotes, ``gate="after"`` its
-            GatedGCN.
+        row (Row): A row of :func:`fognn.paper.rows`.
+        **settings (optional): Settings to change, as in :func:`fognn.models.create_model`:
+            ``norm="sym"`` gives the GCN of the paper's equation (the default for GCN+FOG),
+            ``aggr="mean"`` its GraphSAGE, ``gate="after"`` its GatedGCN; ``benchmark=True`` gives
+            the GraphSAGE of the public benchmark, whose figures the paper quotes.
     """
     task = None if row.few_shot else _TASKS.get(row.dataset, row.dataset.lower())
     return create_model(name_of(row), task, **(model_settings(row) | settings))
 
 
 def name_of(row: Row) -> str:
-    r"""The name of a row's network in :func:`fognn.list_models`."""
+    r"""Returns the name of a row's network in :func:`fognn.list_models`."""
     return f"fewshot-{row.model}".lower() if row.few_shot else row.model.lower()
 
 
 def model_settings(row: Row) -> dict[str, Any]:
-    r"""The settings of a row's network, as :func:`fognn.models.create_model` takes them."""
+    r"""Returns the settings of a row's network, as :func:`fognn.models.create_model` takes
+    them."""
     if row.few_shot:
         return {"layers": row.layers}
     own: dict[str, Any] = {

@@ -1,4 +1,4 @@
-r"""Measured and printed figures side by side."""
+r"""Comparison of the measured figures with those that the paper prints."""
 
 import itertools
 import statistics
@@ -18,27 +18,30 @@ from fognn.utils import checks
 
 __all__ = ["Paired", "TableLine", "compare"]
 
-# What the paper searched for each row: with other values it is still the paper's row.
+# The paper searched these for each row: a run with other values is still compared with the paper.
 SEARCHED = ("training.lr", "training.weight_decay")
-# Where a run was made, and from which dice: not what was made.
-_NOT_WHAT = ("seed", "machine.", "data.folder")
+# Settings that may differ between the runs of a line: the seed, and the machine.
+_IGNORED = ("seed", "machine.", "data.folder")
 
 
 def compare(
     table: str, entries: Sequence[LedgerEntry], at: str = "last", over: str = "batches"
 ) -> list[TableLine]:
-    r"""A line for each row of a table, measured or not, and for each of our variants that was
-    measured, in the table's order.
+    r"""Returns a line for each row of a table, measured or not, and for each measured variant of
+    ours, in the order of the table.
 
-    The figure is that of the test split. IMDB-MULTI has none: there it is, as in the paper, the
-    best epoch of the mean curve over the held-out folds, whatever :obj:`at` and :obj:`over` say;
-    the paper's figures there are whole numbers of 1,500 graphs, so they are counted over items.
+    The figures are those of the test split. IMDB-MULTI has none: there, as in the paper, the figure
+    is that of the best epoch of the mean curve over the held-out folds, regardless of :obj:`at` and
+    :obj:`over`. It is the average over items, because the paper's figures for it are multiples of
+    1 / 1,500, the number of graphs.
 
     Args:
-        table: One of :obj:`fognn.paper.tables.TABLES`.
-        entries: The ledger's.
-        at: Which epoch's test figure: ``"last"``, or the ``"best"`` by validation.
-        over: Which average: over ``"batches"``, as in the public benchmark, or over ``"items"``.
+        table (str): One of :obj:`fognn.paper.tables.TABLES`.
+        entries (list): The lines of the ledger.
+        at (str, optional): The epoch of the figures: ``"last"``, or ``"best"`` for the best
+            validation metric. (default: :obj:`"last"`)
+        over (str, optional): The average of the figures: over ``"batches"``, as in the public
+            benchmark, or over ``"items"``. (default: :obj:`"batches"`)
     """
     check_table("compare", table)
     checks.one_of("compare", "at", at, ("last", "best"))
@@ -52,7 +55,7 @@ def compare(
         changed = tuple(_changes(entry))
         groups.setdefault((entry.row, entry.variant, changed), []).append(entry)
     lines = [_line(table, *key, group, at, over) for key, group in groups.items()]
-    # A variant of a later version is not in the plan: it stands behind those that are.
+    # A variant of a later version is not in the plan, and is sorted after those that are.
     lines.sort(
         key=lambda line: (
             places[line.row, ""],
@@ -73,13 +76,13 @@ def _check(table: str, entry: LedgerEntry) -> None:
 
 
 def _changes(entry: LedgerEntry) -> list[str]:
-    r"""Where a run does not follow the protocol of its row."""
+    r"""Returns the settings in which a run differs from the protocol of its row."""
     try:
         config = Config.from_dict(entry.config)
         own = Planned(entry.table, entry.row, entry.variant, entry.label, config).own
     except ValueError as error:
-        raise ValueError(f"the ledger's {entry.key!r}: {error}") from error
-    mine, theirs = _what(flat(config.to_dict())), _what(flat(own.to_dict()))
+        raise ValueError(f"ledger line {entry.key!r}: {error}") from error
+    mine, theirs = _compared(flat(config.to_dict())), _compared(flat(own.to_dict()))
     return [
         f"{name}={mine.get(name)}"
         for name in dict.fromkeys([*mine, *theirs])
@@ -87,8 +90,8 @@ def _changes(entry: LedgerEntry) -> list[str]:
     ]
 
 
-def _what(named: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in named.items() if not name.startswith(_NOT_WHAT)}
+def _compared(named: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in named.items() if not name.startswith(_IGNORED)}
 
 
 def _line(
@@ -104,7 +107,8 @@ def _line(
     for one, other in itertools.pairwise(entries):
         if one.seed == other.seed:
             raise ValueError(
-                f"compare: entries must not hold a run twice, got {one.key!r} and {other.key!r}"
+                "compare: entries must not have two runs of the same row and seed, got "
+                f"{one.key!r} and {other.key!r}"
             )
     printed = get_row(row)
     label = label_of(printed, variant)
@@ -135,9 +139,10 @@ def _unsearched(changed: Iterable[str]) -> tuple[str, ...]:
 
 
 def _with_host(line: TableLine, lines: list[TableLine], at: str, over: str) -> TableLine:
-    r"""The line with its difference to the same network without FOG.
+    r"""Returns the line with its difference to the same network without FOG, the host.
 
-    It is the host in the same reading; else, if both are the paper's own rows, that of the paper.
+    The host is that with the same variant; or, if both are the paper's own rows, the host of the
+    paper.
     """
     name, plus, _ = line.paper.model.partition("+FOG")
     hosts = [
@@ -151,8 +156,8 @@ def _with_host(line: TableLine, lines: list[TableLine], at: str, over: str) -> T
     ]
     if not hosts or not line.entries:
         return line
-    # Each of the two may have its own searched rate and decay; if both have the same, all the
-    # better.
+    # Host and line may have different learning rates and decays, each from its own search; a host
+    # with equal ones is preferred.
     host = max(hosts, key=lambda host: (_alike(host, line), host.changed == line.changed))
     paired = paired_difference(host.label, line.entries, host.entries, at, over)
     return replace(line, paired=paired)

@@ -1,5 +1,5 @@
-r"""The ledger of measured runs: one line a finished run in ``results/TABLE.jsonl``; runs that are
-not of the paper's tables are in ``results/runs.jsonl``."""
+r"""The ledger of measured runs: one line for each finished run in ``results/TABLE.jsonl``. Runs
+that are not in the paper's tables are in ``results/runs.jsonl``."""
 
 import json
 import math
@@ -18,17 +18,17 @@ from fognn.training.run_folder import TIMES, read_metrics
 
 __all__ = ["Ledger", "LedgerEntry", "ledger_entry"]
 
-_DIGITS = 7  # of a curve's numbers: more than a plot can show
+_DIGITS = 7  # significant digits of a curve: enough for any plot
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    r"""One finished run.
+    r"""A line of the ledger: one finished run.
 
     Args:
-        key (str): Names the run: :attr:`fognn.paper.tables.Planned.key`.
+        key (str): The unique name of the run, :attr:`fognn.paper.tables.Planned.key`.
         table (str): Its table, or ``"runs"``.
-        row (str): The id of its row, as ``"zinc/gcn+fog"``.
+        row (str): The id of its row, such as ``"zinc/gcn+fog"``; empty in ``"runs"``.
         variant (str): As in :class:`fognn.paper.tables.Planned`.
         label (str): As in :class:`fognn.paper.tables.Planned`.
         model (str): Name of the network.
@@ -40,8 +40,8 @@ class LedgerEntry:
         curve (dict): Lists with a number for each epoch: ``"epoch"``, ``"lr"``, ``"train_loss"``,
             ``"val_loss"``, ``"train"`` and ``"val"`` (the metric over items), ``"seconds"``. A
             number that is not finite is :obj:`None`.
-        finished (str): When it ended, in ISO form and UTC.
-        more (dict): Fields that a later version wrote and this one does not know.
+        finished (str): The time of its end, in ISO format and UTC.
+        more (dict, optional): Fields of a later version, which are kept. (default: :obj:`{}`)
     """
 
     key: str
@@ -59,13 +59,19 @@ class LedgerEntry:
     more: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        r"""As it stands in the ledger."""
+        r"""Returns the fields of the line, as in the file."""
         content = {name: getattr(self, name) for name in _KINDS}
         return content | {key: self.more[key] for key in sorted(self.more)}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any], where: str = "entry") -> "LedgerEntry":
-        r"""The opposite of :meth:`to_dict`; a value that is missing or wrong is an error."""
+        r"""Builds a line from the result of :meth:`to_dict`; raises if a field is missing or has
+        another type.
+
+        Args:
+            content (dict): The fields.
+            where (str, optional): The prefix of error messages. (default: :obj:`"entry"`)
+        """
         for name, kind in _KINDS.items():
             if type(content.get(name)) is not kind:
                 got = repr(content[name])[:60] if name in content else "nothing"
@@ -74,7 +80,7 @@ class LedgerEntry:
         return cls(**{name: content[name] for name in _KINDS}, more=more)
 
 
-# What JSON gives for the types of a line's values.
+# The type that JSON gives for each field.
 _KINDS = {
     name: get_origin(hint) or hint
     for name, hint in get_type_hints(LedgerEntry).items()
@@ -85,11 +91,11 @@ _KINDS = {
 class Ledger:
     r"""The finished runs of a table.
 
-    Adding is atomic, and processes that add at once lose nothing: see
+    Several processes can add lines at the same time, see
     :class:`~fognn.paper.jsonl_file.JsonlFile`.
 
     Args:
-        path: Its file, as ``results/zinc.jsonl``. It need not be there.
+        path (Path): The file, such as ``results/zinc.jsonl``. It need not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,25 +103,29 @@ class Ledger:
         self._lines = JsonlFile(self.path)
 
     def entries(self) -> list[LedgerEntry]:
-        r"""All runs, in the order in which they were added; a damaged line is an error."""
+        r"""Returns all runs, in the order of the file; raises if a line is invalid."""
         return [
             LedgerEntry.from_dict(content, f"{self.path}, {content['key']}")
             for content in self._lines.read()
         ]
 
     def add(self, entry: LedgerEntry) -> None:
-        r"""Adds a run, in the place of an earlier one with the same key."""
+        r"""Adds a run, or replaces the one with the same key."""
         self._lines.put(entry.to_dict())
 
 
 def ledger_of(table: str, results: Path) -> Ledger:
-    r"""The ledger of a table, or of the runs that are not of the paper's tables (``"runs"``)."""
+    r"""Returns the ledger of a table, or of the runs that are not in the paper's tables.
+
+    Args:
+        table (str): One of :obj:`fognn.paper.tables.TABLES`, or ``"runs"``.
+        results (Path): The folder of the ledgers.
+    """
     return Ledger(Path(results) / f"{table}.jsonl")
 
 
 def enter(folder: Path, results: Path) -> list[str]:
-    r"""Enters a finished run into the ledger of each table that it is a run of, or into
-    ``runs.jsonl``.
+    r"""Adds a finished run to the ledger of each table that has it, or to ``runs.jsonl``.
 
     Args:
         folder (Path): The run folder.
@@ -132,18 +142,21 @@ def enter(folder: Path, results: Path) -> list[str]:
 
 
 def ledger_entry(planned: Planned, folder: Path) -> LedgerEntry:
-    r"""The line of a finished run of a table.
+    r"""Returns the ledger line of a finished run of a table.
 
     Args:
         planned (Planned): The run.
-        folder (Path): Its folder. Raises if it holds another run, or one that has not finished.
+        folder (Path): The run folder.
+
+    Raises:
+        ValueError: If the folder holds another run, or one that has not finished.
     """
     config = _config(folder)
     differences = config.differences(planned.config)
     if differences:
         raise ValueError(
             f"folder {str(folder)!r} must hold {planned.key}, but it holds another run "
-            f"({'; '.join(differences[:4])}, there and here)"
+            f"({'; '.join(differences[:4])}, in the folder and as planned)"
         )
     return _entry(
         folder, config, planned.key, planned.table, planned.row, planned.variant, planned.label
@@ -151,13 +164,18 @@ def ledger_entry(planned: Planned, folder: Path) -> LedgerEntry:
 
 
 def run_entry(folder: Path) -> LedgerEntry:
-    r"""The line of any finished run, as of the table ``"runs"``, which has no rows."""
+    r"""Returns the ledger line of any finished run, for ``runs.jsonl``."""
     config = _config(folder)
     return _entry(folder, config, other_key(config), "runs", "", "", config.model.name)
 
 
 def relabelled(entry: LedgerEntry, planned: Planned) -> LedgerEntry:
-    r"""The line of the same run for another table that has it."""
+    r"""Returns the ledger line of the same run for another table that has it.
+
+    Args:
+        entry (LedgerEntry): The line.
+        planned (Planned): The run in the other table.
+    """
     names = {name: getattr(planned, name) for name in ("key", "table", "row", "variant", "label")}
     return replace(entry, **names)
 
@@ -172,9 +190,9 @@ def _entry(
 ) -> LedgerEntry:
     file = Path(folder) / "result.json"
     epochs = Result.read(folder).epochs
-    # JSON has no NaN, such as the loss of a fold at an epoch that the other folds chose.
+    # JSON has no NaN. A fold's loss can be NaN at the best epoch of the mean curve.
     result = json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)
-    # No path of anybody's machine: the command as anybody can give it.
+    # Without paths of this machine: the command repeats the run from any clone.
     result["command"] = command_of(config)
     result["fingerprint"] = result.get("fingerprint") or data_fingerprint(config)
     named: dict[str, str | None] = {"data.folder": None}
@@ -183,7 +201,7 @@ def _entry(
     history = read_metrics(folder)
     if len(history) != epochs:
         raise ValueError(
-            f"folder {str(folder)!r} must hold one run: result.json is of {epochs} epochs, "
+            f"folder {str(folder)!r} must hold one run: result.json is of {epochs} epochs, but "
             f"metrics.csv of {len(history)}"
         )
     return LedgerEntry(

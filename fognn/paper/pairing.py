@@ -1,4 +1,4 @@
-r"""The paired difference of two networks, with its interval."""
+r"""The paired difference of two networks, with its confidence interval."""
 
 import math
 import statistics
@@ -18,12 +18,14 @@ class Paired:
     r"""The difference of two networks over the seeds that both have.
 
     Args:
-        host: The label of the network that was subtracted.
-        difference: The mean of the differences.
-        interval: Its 95 % interval, by Student's distribution; :obj:`None` if there are too few.
-        pairs: How many pairs.
-        over: What a pair shares: its ``"seed"``; or, where runs over folds have one common seed,
-            its ``"fold"``. Folds share their training graphs, so that interval is too narrow.
+        host (str): The label of the network that is subtracted.
+        difference (float): The mean of the differences.
+        interval (tuple, optional): Its 95 % confidence interval, by Student's t distribution;
+            :obj:`None` for a single pair.
+        pairs (int): Number of pairs.
+        over (str): What the two runs of a pair have in common: the ``"seed"``; or the ``"fold"``,
+            for runs over folds with a single common seed. Folds share training graphs, so their
+            interval is too narrow.
     """
 
     host: str
@@ -34,7 +36,8 @@ class Paired:
 
     @property
     def note(self) -> str:
-        r"""How sure it is: ``"3 seeds"``, ``"10 folds"`` or ``"1 seed: no interval"``."""
+        r"""The number of pairs as text: ``"3 seeds"``, ``"10 folds"`` or
+        ``"1 seed: no interval"``."""
         count = f"{self.pairs} {self.over}{'' if self.pairs == 1 else 's'}"
         return f"{count}: no interval" if self.interval is None else count
 
@@ -42,14 +45,15 @@ class Paired:
 def paired_difference(
     host: str, ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
 ) -> Paired | None:
-    r"""The difference of two networks, the first minus the second; :obj:`None` if they have no
-    seed in common.
+    r"""Returns the difference of two networks, the first minus the second; :obj:`None` if they have
+    no seed in common.
 
     Args:
-        host: The label of the second.
-        ours: Runs of the first.
-        theirs: Runs of the second.
-        at, over: Which figure: see :func:`fognn.paper.comparison.compare`.
+        host (str): The label of the second network.
+        ours (list): Runs of the first network.
+        theirs (list): Runs of the second network.
+        at (str): The epoch, see :func:`fognn.paper.comparison.compare`.
+        over (str): The average, see :func:`fognn.paper.comparison.compare`.
     """
     first, second = ({entry.seed: entry for entry in runs} for runs in (ours, theirs))
     common = [(first[seed], second[seed]) for seed in first if seed in second]
@@ -67,8 +71,13 @@ def paired_difference(
 
 
 def t_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
-    r"""The interval of the mean of independent values by Student's distribution; :obj:`None` for
-    fewer than two values, which have no spread."""
+    r"""Returns the confidence interval of the mean of independent values, by Student's t
+    distribution; :obj:`None` for fewer than two values.
+
+    Args:
+        values (list): The values.
+        level (float, optional): The confidence level. (default: :obj:`0.95`)
+    """
     count = len(values)
     if count < 2:
         return None

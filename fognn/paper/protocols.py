@@ -1,4 +1,4 @@
-r"""From a row of the paper to a run: its data, its network, its optimiser, its schedule."""
+r"""The paper's training protocol: the configuration of a row, or of a dataset and a network."""
 
 import dataclasses
 import re
@@ -23,19 +23,19 @@ from fognn.utils import checks
 __all__ = ["command_of", "config_of", "protocol"]
 
 _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
-# The paper counts iterations in few-shot learning: so many make an epoch here.
+# The paper counts iterations in few-shot learning; here, an epoch has this many.
 _STEPS = 1000
-# Height and width, and colours. The paper has only the first.
+# Image size, and number of channels. Only miniImageNet is in the paper.
 _IMAGES = {"miniImageNet": (84, 3), "CIFAR-FS": (32, 3), "Omniglot": (28, 1)}
 
 
 def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
-    r"""The run of a row, by the paper's protocol.
+    r"""Returns the configuration of a row, by the paper's protocol.
 
     Args:
-        row: One of :func:`fognn.paper.rows`.
-        seed: The seed.
-        **settings: Of the network, what to change, as in :func:`fognn.paper.build`.
+        row (Row): A row of :func:`fognn.paper.rows`.
+        seed (int, optional): The seed. (default: :obj:`0`)
+        **settings (optional): Settings of the network to change, as in :func:`fognn.paper.build`.
     """
     model = ModelConfig(name_of(row), model_settings(row) | settings)
     return Config(_data(row.dataset), model, _training(row), seed)
@@ -44,17 +44,19 @@ def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
 def protocol(
     data: str, model: str, seed: int = 0, values: Mapping[str, Any] | None = None
 ) -> Config:
-    r"""The run of a dataset and a network, by the paper's protocol where it has such a row.
+    r"""Returns the configuration of a dataset and a network: that of the paper's row, if there is
+    one.
 
-    Where it has none, a network of 64 channels is trained like FOG on the same dataset (of images:
-    like FOG on miniImageNet); on your own file, by the defaults of
-    :class:`~fognn.training.TrainingConfig`.
+    Without such a row, the network has 64 channels and 4 layers (3 layers for images), and is
+    trained like FOG on the same dataset (for images: like FOG on miniImageNet). On your own data,
+    it is trained with the defaults of :class:`~fognn.training.TrainingConfig`.
 
     Args:
-        data (str): A dataset, or a file of your own.
-        model (str): A network of :func:`fognn.list_models`.
+        data (str): The name of a dataset, or your own file or folder.
+        model (str): The name of a network in :func:`fognn.list_models`.
         seed (int, optional): The seed. (default: :obj:`0`)
         values (dict, optional): Settings to change, by name: ``{"lr": 1e-3, "model.h1": 8}``.
+            (default: :obj:`None`)
     """
     values = {setting_name(name): value for name, value in (values or {}).items()}
     model = model.lower()
@@ -69,18 +71,15 @@ def protocol(
         model = f"fewshot-{model}"
     _known(model)
     if few_shot(wanted) != model.startswith("fewshot-"):
-        kind = "images, which a" if few_shot(wanted) else "graphs, which no"
-        raise ValueError(
-            f"model must fit the data: {wanted.name} is a set of {kind} 'fewshot-' network takes, "
-            f"got {model!r}"
-        )
+        needed = "a 'fewshot-' network" if few_shot(wanted) else "no 'fewshot-' network"
+        raise ValueError(f"model must be {needed} for {wanted.name}, got {model!r}")
     alike = [row for row in rows() if _data(row.dataset) == wanted]
     found = [row for row in alike if name_of(row) == model]
     if found:
         return config_of(found[0], seed).with_values(values)
     settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
     if few_shot(wanted):
-        # A set of images that the paper does not have, or another number of shots.
+        # Images or a number of shots that the paper does not have.
         alike = [row for row in rows(table=5) if _data(row.dataset).k_shot == shots["k_shot"]]
         alike = alike or rows(table=5)
         size, colours = _IMAGES[wanted.name]
@@ -92,23 +91,23 @@ def protocol(
 
 
 def command_of(config: Config) -> str:
-    r"""The command that trains a run from a fresh clone: the network and the data by name, and
-    each setting that is not that of :func:`protocol`. A file of your own is named without its
-    folder."""
+    r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with the dataset,
+    the network, the seed, and each setting that differs from :func:`protocol`. Your own file is
+    given without its folder."""
     data, model, own = config.data, config.model.name, is_file(config.data)
     name = Path(data.name).name if own else data.name.lower()
     if few_shot(data):
         name = f"{name}-{data.n_way}way-{data.k_shot}shot"
     usual = _own_start(data, model, config.seed) if own else protocol(name, model, config.seed)
     mine, theirs = flat(config.identity()), flat(usual.identity())
-    words = ["fognn", "train", name, model, "--seed", str(config.seed)]
+    arguments = ["fognn", "train", name, model, "--seed", str(config.seed)]
     for key in mine:
         if mine[key] != theirs.get(key):
-            words += ["--set", f"{key}={_yaml(mine[key])}"]
+            arguments += ["--set", f"{key}={_yaml(mine[key])}"]
     for key, value in vars(config.machine).items():
         if value != getattr(usual.machine, key):
-            words += ["--set", f"machine.{key}={_yaml(value)}"]
-    return shlex.join(words)
+            arguments += ["--set", f"machine.{key}={_yaml(value)}"]
+    return shlex.join(arguments)
 
 
 def _yaml(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The rows of the paper's tables, as typed objects."""
+"""The rows of the paper's tables."""
 
 import tomllib
 from dataclasses import dataclass
@@ -11,36 +11,46 @@ from fognn.utils import checks
 
 @dataclass(frozen=True)
 class Row:
-    r"""One row of one of the paper's tables: what was built, how it was trained, what was printed.
+    r"""A row of one of the paper's tables: the network, its training and the printed figures.
 
     Args:
-        id: Its name, as ``"zinc/gcn+fog"``, which never changes.
-        table: The number of the table.
-        title: What the table is about.
-        dataset: The dataset, as the paper calls it.
-        model: The network, as the paper calls it.
-        params: The printed number of parameters (of the graph part, for few-shot).
-        layers: The number of layers.
-        channels: The width of each layer; one number stands for all of them.
-        readout: Where the answers are: ``"node"``, ``"edge"``, ``"query"``, or how a graph's nodes
-            are pooled.
-        lr: The first learning rate.
-        weight_decay: The L2 weight.
-        schedule: ``"plateau"``, with ``patience`` and ``min_lr``, or ``"step"``, with ``step`` and
-            ``epochs`` (iterations, for few-shot).
-        batch_size: Graphs, or tasks, in a batch.
-        metric: ``"accuracy"`` in %, ``"mae"`` or ``"f1"``.
-        mean: The printed mean over seeds.
-        sd: The printed standard deviation.
-        h1: FOG's :math:`C_{h1}`.
-        h2: FOG's :math:`C_{h2}`.
-        p: FOG's output channels beside a host, or alone.
-        q: The host's output channels beside FOG.
-        fc1: Width of the head's first hidden layer.
-        fc2: Width of the head's second hidden layer.
-        heads: The attention heads of each layer.
-        norm: Of GCN: ``"sym"`` or ``"mean"``.
-        note: Where the paper contradicts itself, and which side is right.
+        id (str): The unique name, such as ``"zinc/gcn+fog"``, which never changes.
+        table (int): The number of the table.
+        title (str): The subject of the table.
+        dataset (str): The dataset, as named in the paper.
+        model (str): The network, as named in the paper.
+        params (int): The printed number of parameters (of the graph part, for few-shot).
+        layers (int): Number of layers.
+        channels (tuple): The width of each layer; a single number is the width of all layers.
+        readout (str): The outputs of the network: ``"node"``, ``"edge"``, ``"query"``, or the
+            pooling of the nodes of a graph.
+        lr (float): The initial learning rate.
+        weight_decay (float): The weight of the L2 penalty.
+        schedule (str): ``"plateau"``, with ``patience`` and ``min_lr``, or ``"step"``, with
+            ``step`` and ``epochs``.
+        batch_size (int): Number of graphs, or tasks, in a batch.
+        metric (str): ``"accuracy"`` in %, ``"mae"`` or ``"f1"``.
+        mean (float): The printed mean over seeds.
+        sd (float): The printed standard deviation.
+        h1 (int, optional): FOG's :math:`C_{h1}`. (default: :obj:`None`)
+        h2 (int, optional): FOG's :math:`C_{h2}`. (default: :obj:`None`)
+        p (int, optional): FOG's output channels. (default: :obj:`None`)
+        q (int, optional): The host's output channels, with FOG. (default: :obj:`None`)
+        fc1 (int, optional): Width of the head's first hidden layer. (default: :obj:`None`)
+        fc2 (int, optional): Width of the head's second hidden layer. (default: :obj:`None`)
+        heads (tuple, optional): Number of attention heads of each layer. (default: :obj:`None`)
+        norm (str, optional): GCN's norm: ``"sym"`` or ``"mean"``. (default: :obj:`None`)
+        patience (int, optional): As in :class:`fognn.training.TrainingConfig`.
+            (default: :obj:`None`)
+        min_lr (float, optional): As in :class:`fognn.training.TrainingConfig`.
+            (default: :obj:`None`)
+        epochs (int, optional): Maximum number of epochs (iterations, for few-shot).
+            (default: :obj:`None`)
+        step (int, optional): Epochs (iterations, for few-shot) between two reductions of the
+            learning rate. (default: :obj:`None`)
+        dropout (float, optional): The probability of dropout. (default: :obj:`0.0`)
+        note (str, optional): Contradictions within the paper, and how they were resolved.
+            (default: :obj:`""`)
     """
 
     id: str
@@ -76,18 +86,21 @@ class Row:
 
     @property
     def few_shot(self) -> bool:
+        r"""Whether it is a row of few-shot learning."""
         return self.readout == "query"
 
 
 def rows(
     table: int | None = None, dataset: str | None = None, model: str | None = None
 ) -> list[Row]:
-    r"""The 72 rows of the paper's tables, in their order, or those that match.
+    r"""Returns the 72 rows of the paper's tables in their order, or those that match.
 
     Args:
-        table: The number of a table.
-        dataset: A dataset, as the paper calls it, in any case.
-        model: A network, as the paper calls it, in any case.
+        table (int, optional): The number of a table. (default: :obj:`None`)
+        dataset (str, optional): A dataset, as named in the paper; case is ignored.
+            (default: :obj:`None`)
+        model (str, optional): A network, as named in the paper; case is ignored.
+            (default: :obj:`None`)
     """
     found = list(_rows())
     for name, value in (("table", table), ("dataset", dataset), ("model", model)):
@@ -103,7 +116,7 @@ def rows(
 
 
 def get_row(id: str) -> Row:
-    r"""The row with a name, as ``"zinc/gcn+fog"``."""
+    r"""Returns the row with an id, such as ``"zinc/gcn+fog"``."""
     for row in _rows():
         if row.id == id:
             return row

@@ -1,4 +1,4 @@
-r"""Which of a run's numbers a table shows."""
+r"""The figures of a run that a table shows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +10,22 @@ __all__ = ["Score", "check_result", "fold_scores", "held_out_of", "score_of", "v
 
 @dataclass(frozen=True)
 class Score:
-    r"""A run's figure, and its standard deviation over folds, if it has them."""
+    r"""The figure of a run.
+
+    Args:
+        value (float): The figure.
+        spread (float, optional): Its standard deviation over folds, for a run over folds.
+            (default: :obj:`None`)
+    """
 
     value: float
     spread: float | None = None
 
 
 def check_result(entry: LedgerEntry) -> None:
-    r"""Refuses a run whose result is not whole."""
+    r"""Raises if the result of a run lacks a figure."""
     if "test" not in entry.result:
-        raise ValueError(f"the ledger's {entry.key!r}: result.test must be there, or be null")
+        raise ValueError(f"ledger line {entry.key!r}: result.test must be given, or be null")
     for name, kind in (("parameters", int), ("epochs", int), ("seconds_per_epoch", float)):
         _number(entry.result, entry.key, name, kind=kind)
     for at in ("last", "best"):
@@ -28,25 +34,34 @@ def check_result(entry: LedgerEntry) -> None:
 
 
 def score_of(entry: LedgerEntry, at: str, over: str) -> Score:
-    r"""The figure of a run: of its test split at an epoch in an average; without a test split, as
-    on IMDB-MULTI, of its validation at the best epoch, over items."""
+    r"""Returns the figure of a run on its test split; without a test split, as on IMDB-MULTI, on
+    its validation split at the best epoch, over items.
+
+    Args:
+        entry (LedgerEntry): The run.
+        at (str): The epoch: ``"last"`` or ``"best"``.
+        over (str): The average: over ``"batches"`` or over ``"items"``.
+    """
     return _score(entry, *_where(entry, at, over))
 
 
 def held_out_of(entry: LedgerEntry) -> Score | None:
-    r"""Of a run without a test split: its validation at the last epoch, which no number chose."""
+    r"""Returns the validation figure at the last epoch, which was not chosen by any figure, of a
+    run without a test split; otherwise :obj:`None`."""
     if entry.result["test"] is not None:
         return None
     return _score(entry, "val", "last", "items")
 
 
 def validation_of(entry: LedgerEntry) -> float:
-    r"""What runs are chosen by: the validation metric over items, at the best epoch."""
+    r"""Returns the figure that a search compares: the validation metric over items, at the best
+    epoch."""
     return float(_number(entry.result, entry.key, "val", "best", "items"))
 
 
 def fold_scores(entry: LedgerEntry, at: str, over: str) -> dict[int, float]:
-    r"""The same as :func:`score_of` for each fold; nothing for a run without folds."""
+    r"""Returns the figure of :func:`score_of` for each fold; an empty dict for a run without
+    folds."""
     where = _where(entry, at, over)
     return {
         _number(fold, entry.key, "fold", kind=int): _number(fold, entry.key, *where)
@@ -71,6 +86,6 @@ def _number(content: Any, key: str, *names: str, kind: type = float) -> Any:
         value = value.get(name) if isinstance(value, dict) else None
     if isinstance(value, bool) or not isinstance(value, (kind, int)):
         raise ValueError(
-            f"the ledger's {key!r}: result.{'.'.join(names)} must be a number, got {value!r}"
+            f"ledger line {key!r}: result.{'.'.join(names)} must be a number, got {value!r}"
         )
     return value

@@ -1,4 +1,4 @@
-r"""The paper's search for a rate and a decay: what to try, and what to take."""
+r"""The paper's search for learning rate and weight decay: the grid, and the choice."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -34,10 +34,10 @@ class Trial:
     r"""One run of a search.
 
     Args:
-        key: Its line in the ledger.
-        lr: Its learning rate.
-        weight_decay: Its L2 weight.
-        score: Its validation metric over items, at its best epoch.
+        key (str): The key of its line in the ledger.
+        lr (float): Its learning rate.
+        weight_decay (float): Its weight decay.
+        score (float): Its validation metric over items, at its best epoch.
     """
 
     key: str
@@ -48,19 +48,22 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    r"""What a search tried, and what it picked: the best validation metric over items, each run at
-    its own best epoch. The test split has no part in it.
+    r"""The trials of a search and its choice: the trial with the best validation metric over items,
+    each at its own best epoch. The test split is not used.
 
     Args:
-        key: The run that was searched for, with the row's own rate and decay.
-        table, row, variant, label: As in :class:`fognn.paper.tables.Planned`.
-        seed: The seed of all trials.
-        metric: Name of the metric.
-        higher_is_better: Whether more of it is better.
-        lr: The rate that was picked.
-        weight_decay: The decay that was picked.
-        tried: All trials, in the order of the grid.
-        figure: What was compared.
+        key (str): The key of the run with the row's own learning rate and weight decay.
+        table (str): As in :class:`fognn.paper.tables.Planned`.
+        row (str): As in :class:`fognn.paper.tables.Planned`.
+        variant (str): As in :class:`fognn.paper.tables.Planned`.
+        label (str): As in :class:`fognn.paper.tables.Planned`.
+        seed (int): The seed of all trials.
+        metric (str): Name of the metric.
+        higher_is_better (bool): Whether a higher metric is better.
+        lr (float): The chosen learning rate.
+        weight_decay (float): The chosen weight decay.
+        tried (tuple): All trials, in the order of the grid.
+        figure (str, optional): The figure that was compared. (default: :obj:`"val.best.items"`)
     """
 
     key: str
@@ -78,35 +81,36 @@ class Choice:
 
     @property
     def picked(self) -> Trial:
-        r"""The trial that was picked."""
+        r"""The chosen trial."""
         wanted = (self.lr, self.weight_decay)
         return next(trial for trial in self.tried if (trial.lr, trial.weight_decay) == wanted)
 
 
 def grid(planned: Planned) -> list[Planned]:
-    r"""A run with each of the paper's rates and decays, else like the given one.
+    r"""Returns a run for each pair of the paper's learning rates and weight decays.
 
     Args:
-        planned: A row on one seed. Of its own rate and decay it has the same name as before, so
-            that run is not trained twice.
+        planned (Planned): The run to vary. The run with its own learning rate and weight decay
+            keeps its key, so it is not trained twice.
     """
-    return [_with_values(planned, rate, decay) for rate in RATES for decay in DECAYS]
+    return [_with_values(planned, lr, decay) for lr in RATES for decay in DECAYS]
 
 
 def choose(planned: Planned, entries: Sequence[LedgerEntry]) -> Choice:
-    r"""Picks a rate and a decay by validation alone; of equal ones the first of the grid.
+    r"""Chooses learning rate and weight decay by the validation metric; the first of the grid if
+    several are equal.
 
     Args:
-        planned: What :func:`grid` was made of.
-        entries: The ledger's, with all runs of the grid.
+        planned (Planned): The argument of :func:`grid`.
+        entries (list): Lines of the ledger, with all runs of the grid.
     """
     known = {entry.key: entry for entry in entries}
     trials = grid(planned)
     missing = [trial.key for trial in trials if trial.key not in known]
     if missing:
         raise ValueError(
-            f"choose: entries must hold all {len(trials)} runs of the search of {planned.key!r}, "
-            f"{len(missing)} are missing, as {missing[0]!r}"
+            f"choose: entries must have all {len(trials)} runs of the search of {planned.key!r}, "
+            f"{len(missing)} are missing, such as {missing[0]!r}"
         )
     tried = tuple(
         Trial(
@@ -135,27 +139,32 @@ def choose(planned: Planned, entries: Sequence[LedgerEntry]) -> Choice:
 
 
 def with_choice(planned: Planned, choice: Choice) -> Planned:
-    r"""A run with the rate and the decay that a search picked for its row."""
+    r"""Returns a run with the learning rate and the weight decay that a search chose for its row.
+
+    Args:
+        planned (Planned): The run.
+        choice (Choice): The choice for its row.
+    """
     if any(getattr(planned, name) != getattr(choice, name) for name in ("table", "row", "variant")):
         raise ValueError(f"with_choice: choice must be of {planned.key!r}, got {choice.key!r}")
     return _with_values(planned, choice.lr, choice.weight_decay)
 
 
-def _with_values(planned: Planned, rate: float, decay: float) -> Planned:
-    config = planned.config.with_values(dict(zip(SEARCHED, (rate, decay), strict=True)))
+def _with_values(planned: Planned, lr: float, decay: float) -> Planned:
+    config = planned.config.with_values(dict(zip(SEARCHED, (lr, decay), strict=True)))
     return Planned(planned.table, planned.row, planned.variant, planned.label, config)
 
 
 def choices_file(results: Path, table: str) -> Path:
-    r"""Where the choices of a table are, apart from its ledger."""
+    r"""Returns the file of a table's searches."""
     return Path(results) / "searches" / f"{table}.jsonl"
 
 
 class Choices:
-    r"""The searches of a table, one line each.
+    r"""The file of a table's searches, one line for each.
 
     Args:
-        path: The file: see :func:`choices_file`. It need not be there.
+        path (Path): The file, see :func:`choices_file`. It need not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -163,13 +172,13 @@ class Choices:
         self._lines = JsonlFile(self.path)
 
     def all(self) -> list[Choice]:
-        r"""All searches, in the order in which they were added."""
+        r"""Returns all searches, in the order of the file."""
         return [
             _choice(content, f"{self.path}, {content['key']}") for content in self._lines.read()
         ]
 
     def add(self, choice: Choice) -> None:
-        r"""Adds a search, in the place of an earlier one of the same run."""
+        r"""Adds a search, or replaces the one with the same key."""
         self._lines.put(asdict(choice))
 
 
@@ -177,27 +186,37 @@ def _choice(content: dict[str, Any], where: str) -> Choice:
     try:
         tried = tuple(Trial(**_known(Trial, trial)) for trial in content["tried"])
         choice = Choice(**_known(Choice, content) | {"tried": tried})
-        choice.picked  # noqa: B018, it must be among those that were tried
+        choice.picked  # noqa: B018, raises StopIteration if it is not one of the trials
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
-        raise ValueError(f"{where}: must be a search with what it tried and picked") from error
+        raise ValueError(f"{where}: must be a search with its trials and its choice") from error
     return choice
 
 
 def _known(kind: type, content: dict[str, Any]) -> dict[str, Any]:
-    # What a later version adds does not hinder.
+    # Fields of a later version are ignored.
     names = [entry.name for entry in fields(kind)]
     return {name: value for name, value in content.items() if name in names}
 
 
 def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
-    r"""The entries without runs that were only tried: those that a search did not pick, and that
-    do not have the row's own rate and decay either."""
+    r"""Returns the entries without the trials of searches; chosen trials, and those with the row's
+    own learning rate and weight decay, are kept.
+
+    Args:
+        entries (list): Lines of the ledger.
+        choices (list): The searches.
+    """
     tried = {trial.key for choice in choices for trial in choice.tried}
     kept = {key for choice in choices for key in (choice.key, choice.picked.key)}
     return [entry for entry in entries if entry.key not in tried - kept]
 
 
 def table_entries(results: Path, table: str) -> list[LedgerEntry]:
-    r"""The runs of a table, from its ledger: what a search only tried is not among them."""
+    r"""Returns the runs of a table from its ledger, without the trials of searches.
+
+    Args:
+        results (Path): The folder of the ledgers.
+        table (str): One of :obj:`fognn.paper.tables.TABLES`.
+    """
     entries = Ledger(results / f"{table}.jsonl").entries()
     return without_trials(entries, Choices(choices_file(results, table)).all())

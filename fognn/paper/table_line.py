@@ -1,4 +1,4 @@
-r"""A line of a table: what was printed, and what was measured."""
+r"""A line of a table: printed and measured figures."""
 
 import statistics
 from collections.abc import Iterable
@@ -13,21 +13,30 @@ __all__ = ["TableLine", "mean_of"]
 
 @dataclass(frozen=True)
 class TableLine:
-    r"""A row of a table, or our variant of it: what was printed, and what was measured.
+    r"""A row of a table, or our variant of it, with its printed and its measured figures.
 
     Args:
-        table, row, variant, label: As in :class:`fognn.paper.tables.Planned`.
-        changed: Where its runs do not follow the row's own protocol, as
-            ``("data.fraction=0.1",)``.
-        entries: The runs, by their seeds.
-        values: The figure of each.
-        mean: Their mean.
-        sd: Their standard deviation, :obj:`None` of one seed. Of runs over folds, that over folds,
-            as the paper has it (of several seeds, its mean).
-        held_out: Of runs over folds, the mean at the last epoch, which was chosen by nobody.
-        held_out_sd: Its standard deviation over folds.
-        paper_mean, paper_sd: What the paper prints; :obj:`None` where this is not its row.
-        paired: The difference to the same network without FOG, where there is one.
+        table (str): As in :class:`fognn.paper.tables.Planned`.
+        row (str): As in :class:`fognn.paper.tables.Planned`.
+        variant (str): As in :class:`fognn.paper.tables.Planned`.
+        label (str): The label of :class:`fognn.paper.tables.Planned`, with :obj:`changed`.
+        changed (tuple, optional): The settings in which its runs differ from the row's protocol,
+            such as ``("data.fraction=0.1",)``. (default: :obj:`()`)
+        entries (tuple, optional): The runs, sorted by seed. (default: :obj:`()`)
+        values (tuple, optional): The figure of each run. (default: :obj:`()`)
+        mean (float, optional): The mean of the figures. (default: :obj:`None`)
+        sd (float, optional): The standard deviation of the figures; :obj:`None` for a single seed.
+            For runs over folds, the standard deviation over folds, as in the paper (for several
+            seeds, the mean of those). (default: :obj:`None`)
+        held_out (float, optional): For runs without a test split, the mean of the validation
+            figures at the last epoch, which was not chosen by any figure. (default: :obj:`None`)
+        held_out_sd (float, optional): Its standard deviation over folds. (default: :obj:`None`)
+        paper_mean (float, optional): The printed mean, if it is a row of the paper.
+            (default: :obj:`None`)
+        paper_sd (float, optional): The printed standard deviation, if it is a row of the paper.
+            (default: :obj:`None`)
+        paired (Paired, optional): The difference to the same network without FOG.
+            (default: :obj:`None`)
     """
 
     table: str
@@ -52,25 +61,27 @@ class TableLine:
 
     @property
     def ours(self) -> bool:
-        r"""Whether it is not the paper's row by the paper's protocol."""
+        r"""Whether it is a variant of ours, or differs from the paper's protocol."""
         return bool(self.variant or self.changed)
 
     @property
     def folds(self) -> int:
-        r"""Over how many folds its runs went, 0 for none."""
+        r"""The number of folds of its runs; 0 without folds."""
         return min((len(entry.result.get("folds") or ()) for entry in self.entries), default=0)
 
     @property
     def seeds(self) -> tuple[int, ...]:
+        r"""The seeds of its runs."""
         return tuple(entry.seed for entry in self.entries)
 
     @property
     def parameters(self) -> int | None:
-        r"""The number of trainable parameters, as counted; :obj:`None` without runs."""
+        r"""The number of trainable parameters of its runs; :obj:`None` without runs."""
         return self.entries[0].result["parameters"] if self.entries else None
 
     @property
     def seconds_per_epoch(self) -> float | None:
+        r"""The mean time of an epoch in seconds."""
         return mean_of(entry.result["seconds_per_epoch"] for entry in self.entries)
 
     @property
@@ -87,8 +98,8 @@ class TableLine:
 
     @property
     def off(self) -> tuple[str, ...]:
-        r"""By which rules the difference is too large to accept without a reason: more than three
-        of the printed s.d. (``"3 s.d."``), or of the printed mean more than ``"5 %"``."""
+        r"""The limits that the difference exceeds, so that it needs an explanation: three printed
+        standard deviations (``"3 s.d."``), and 5 % of the printed mean (``"5 %"``)."""
         if self.difference is None or self.paper_mean is None or self.paper_sd is None:
             return ()
         limits = {"3 s.d.": 3 * self.paper_sd, "5 %": 0.05 * abs(self.paper_mean)}
@@ -96,6 +107,6 @@ class TableLine:
 
 
 def mean_of(values: Iterable[float]) -> float | None:
-    r"""The mean, of nothing :obj:`None`."""
+    r"""Returns the mean; :obj:`None` without values."""
     found = list(values)
     return statistics.fmean(found) if found else None

@@ -1,4 +1,4 @@
-r"""A table of the paper as a set of runs."""
+r"""The tables of the paper, and their runs."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,8 +36,8 @@ class Table:
     r"""A table of the paper.
 
     Args:
-        number: Its number in the paper.
-        title: What it is about.
+        number (int): Its number in the paper.
+        title (str): Its subject.
     """
 
     number: int
@@ -53,9 +53,9 @@ TABLES = {
     "widths": Table(6, "widths on ZINC"),
     "limits": Table(7, "the limits: ZINC without node features, and IMDB-MULTI"),
 }
-# Other readings of the paper, each beside the row that it varies (and a host's beside the same with
-# FOG): its equations say these, and its figures, its parameter counts or the public benchmark's
-# code say what the rows are. GCN+FOG is as in the equation, and ours is the mean.
+# Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
+# parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
+# opposite: its row follows the equation. A host's variant applies to the host with FOG, too.
 _OURS = {
     "GCN": {"norm": "sym"},
     "GCN+FOG": {"norm": "mean"},
@@ -70,12 +70,12 @@ class Planned:
     r"""One run of a table.
 
     Args:
-        table: One of :obj:`TABLES`.
-        row: The id of the row that it is or varies.
-        variant: Nothing for the paper's own row; else what we changed in its network, as
-            ``"norm=sym"``.
-        label: What it is called in the table, as ``"GCN (norm=sym)"``.
-        config: The run, complete.
+        table (str): One of :obj:`TABLES`.
+        row (str): The id of its row.
+        variant (str): The setting of the network that we changed, such as ``"norm=sym"``; empty for
+            the paper's own row.
+        label (str): Its name in the table, such as ``"GCN (norm=sym)"``.
+        config (Config): The run.
     """
 
     table: str
@@ -91,35 +91,39 @@ class Planned:
 
     @property
     def own(self) -> Config:
-        r"""The run by the paper's protocol, with the same seed and variant."""
+        r"""The configuration by the paper's protocol, with the same seed and variant."""
         return config_of(self.paper, self.config.seed, **_settings(self.variant))
 
     @property
     def slug(self) -> str:
-        r"""A short name that no other row of the table has, as ``"gcn-sym"``."""
+        r"""The short name of its row and variant, unique in the table, such as ``"gcn-sym"``."""
         return _slug(self.paper, self.variant)
 
     @property
     def name(self) -> str:
-        r"""``"gcn-sym-seed0"``; with a digest of its settings where it does not follow the
-        row's own protocol."""
+        r"""The slug with the seed, such as ``"gcn-sym-seed0"``; if the run differs from the row's
+        protocol, with a digest of its settings."""
         name = f"{self.slug}-seed{self.config.seed}"
         changed = self.config.identity() != self.own.identity()
         return f"{name}-{self.config.digest()}" if changed else name
 
     @property
     def key(self) -> str:
-        r"""What the ledger knows it by."""
+        r"""The unique name of the run in the ledger, such as ``"zinc/gcn-sym-seed0"``."""
         return f"{self.table}/{self.name}"
 
     def folder(self, root: Path) -> Path:
-        r"""Its run folder, where all of them are in :obj:`root`."""
+        r"""Returns its run folder.
+
+        Args:
+            root (Path): The folder of all run folders.
+        """
         return run_folder(self.config, root)
 
 
 def runs_of(config: Config) -> list[Planned]:
-    r"""The runs of the paper's tables that a configuration is: none, one, or two, because tables 3
-    and 6 share rows."""
+    r"""Returns the runs of the paper's tables with this configuration: none, one, or two, because
+    tables 3 and 6 share rows."""
     found = _known_runs().get(config.with_values({"seed": 0}).digest(), ())
     return [
         Planned(table, row.id, variant, label_of(row, variant), config)
@@ -128,16 +132,20 @@ def runs_of(config: Config) -> list[Planned]:
 
 
 def run_folder(config: Config, root: str | Path = "runs") -> Path:
-    r"""The default folder of a run: ``runs/zinc/gcn+fog-seed0`` for a run of the paper's tables;
-    for any other, and on your own files, with a digest of its settings:
-    ``runs/zinc/gcn+fog-seed0-1f2e3d4c``."""
+    r"""Returns the default folder of a run: ``runs/zinc/gcn+fog-seed0`` for a run of the paper's
+    tables, and ``runs/zinc/gcn+fog-seed0-1f2e3d4c``, with a digest of its settings, for any other.
+
+    Args:
+        config (Config): The run.
+        root (str, optional): The folder of all run folders. (default: :obj:`"runs"`)
+    """
     for run in runs_of(config):
         return Path(root) / run.key
     return Path(root) / other_key(config)
 
 
 def other_key(config: Config) -> str:
-    r"""The key, and the folder, of a run that is not of the paper's tables."""
+    r"""Returns the key, and the folder, of a run that is not in the paper's tables."""
     name = Path(config.data.name).stem if is_file(config.data) else config.data.name
     return f"{name}/{config.model.name}-seed{config.seed}-{config.digest()}".lower()
 
@@ -161,18 +169,21 @@ def plan(
     ours: bool = True,
     values: Mapping[str, Any] | None = None,
 ) -> list[Planned]:
-    r"""The runs of a table: all rows of the first seed, then all of the next.
+    r"""Returns the runs of a table: all rows with the first seed, then all with the next.
 
     Args:
-        table: One of :obj:`TABLES`.
-        models: Only these rows: slugs, or shell patterns for them, as ``["gcn", "*fog*"]``; the
-            name of a network stands for all its rows of the paper. GCN's may say their norm:
-            ``"gcn+fog-sym"`` is the paper's row, too.
-        seeds: How many seeds, from 0, or which.
-        fraction: How much of each split is used.
-        epochs: The most epochs.
-        ours: Whether our own readings of a row stand beside it.
-        values: Any setting by its dotted name, as ``{"training.batch_size": 4}``.
+        table (str): One of :obj:`TABLES`.
+        models (list, optional): Selects rows by slug or shell pattern, such as
+            ``["gcn", "*fog*"]``; the name of a network selects all its rows of the paper. A row
+            with GCN can also be selected with its norm: ``"gcn+fog-sym"`` is the row
+            ``"gcn+fog"``. (default: :obj:`None`)
+        seeds (int or list, optional): Number of seeds, from 0, or the seeds. (default: :obj:`1`)
+        fraction (float, optional): Fraction of each split to use. (default: :obj:`None`)
+        epochs (int, optional): Maximum number of epochs. (default: :obj:`None`)
+        ours (bool, optional): If set to :obj:`False`, leaves out our variants of rows.
+            (default: :obj:`True`)
+        values (dict, optional): Settings to change, by name, such as
+            ``{"training.batch_size": 4}``. (default: :obj:`None`)
     """
     check_table("plan", table)
     changes: dict[str, Any] = {"data.fraction": fraction, "training.epochs": epochs}
@@ -180,9 +191,11 @@ def plan(
     values = {setting_name(name): value for name, value in (values or {}).items()}
     for name in values:
         if name == "seed":
-            raise ValueError("plan: values must not name the seed, which seeds decides")
+            raise ValueError("plan: values must not have 'seed'; use seeds")
         if name in changes:
-            raise ValueError(f"plan: values must not name {name!r}, which is given already")
+            raise ValueError(
+                f"plan: values must not have {name!r}, which is given as an argument too"
+            )
     changes |= values
     chosen = _filtered(_candidates(table, ours), models)
     return [
@@ -199,14 +212,14 @@ def plan(
 
 
 def check_table(owner: str, table: object) -> None:
-    r"""Raises unless it is the name of a table."""
+    r"""Raises unless ``table`` is one of :obj:`TABLES`."""
     checks.known(owner, "table", table, TABLES)
 
 
 def _candidates(table: str, ours: bool) -> list[tuple[Row, str]]:
-    r"""The rows of a table and their variants."""
+    r"""Returns the rows of a table, each followed by its variants."""
     found = rows(table=TABLES[table].number)
-    # Table 6 has no host to compare a variant with: there the paper's rows stand alone.
+    # Table 6 has no hosts to compare a variant with, so it has no variants.
     hosts = {(row.dataset, row.model) for row in found}
     chosen = []
     for row in found:
@@ -268,21 +281,21 @@ def _slug(row: Row, variant: str) -> str:
 
 
 def label_of(row: Row, variant: str) -> str:
-    r"""What a row, or our variant of it, is called in its table."""
+    r"""Returns the name of a row, or of our variant of it, in its table."""
     place = _place(row)
     name = f"{row.model}, {place}" if place else row.model
     return f"{name} ({variant})" if variant else name
 
 
 def reading_of(row: Row, variant: str) -> str:
-    r"""How a row, or our variant of it, reads what the paper leaves open: ``"norm=sym"``, or
-    nothing where it is silent."""
+    r"""Returns the setting in which a row and our variant of it differ, such as ``"norm=sym"``:
+    that of the variant, or the norm of the row; empty if it has none."""
     norm = model_settings(row).get("norm")
     return variant or (f"norm={norm}" if norm else "")
 
 
 def _place(row: Row) -> str:
-    r"""What tells a row from others of its table with the same network."""
+    r"""Returns what distinguishes a row from others of its table with the same network."""
     if row.few_shot:
         return row.dataset.rpartition("-")[2].replace("shot", "-shot")
     if row.table == TABLES["widths"].number:

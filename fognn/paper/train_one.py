@@ -1,4 +1,4 @@
-r"""Training of one run by the paper's protocol, in one call."""
+r"""Training of a network on a dataset by the paper's protocol."""
 
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ def train(
     command: str | None = None,
     **overrides: Any,
 ) -> Result:
-    r"""Trains a network on a dataset by the paper's protocol, resumes a run that was interrupted,
-    or reads the result of one that has finished.
+    r"""Trains a network on a dataset by the paper's protocol, resumes an interrupted run, or reads
+    a finished one.
 
     .. code-block:: python
 
@@ -36,35 +36,43 @@ def train(
         net = fognn.load(result.folder)
 
     Args:
-        data (str): A dataset, or your own: a csv file of molecules (``target`` names the column to
-            learn), a file or a folder of graphs.
-        model (str): A network of :func:`fognn.list_models`.
+        data (str): The name of a dataset, or your own data: a csv file of molecules (``target`` is
+            the column to learn), or a file or folder of graphs.
+        model (str): The name of a network in :func:`fognn.list_models`.
         seed (int, optional): The seed. (default: :obj:`0`)
-        folder (str, optional): The run folder.
-            (default: see :func:`fognn.paper.tables.run_folder`)
-        config (str, optional): A ``config.yaml`` to start from, in place of ``data`` and
+        folder (str, optional): The run folder. (default: see
+            :func:`fognn.paper.tables.run_folder`)
+        config (str, optional): A ``config.yaml`` to start from, instead of ``data`` and
             ``model``. (default: :obj:`None`)
-        results (str, optional): Folder of the ledgers. If given, the finished run is entered into
-            the ledger of its table, or into ``runs.jsonl``. (default: :obj:`None`)
-        logger (str, optional): ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, beside
+        results (str, optional): The folder of the ledgers. If given, the finished run is added to
+            the ledger of its table, or to ``runs.jsonl``. (default: :obj:`None`)
+        logger (str, optional): ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, in addition to
             ``metrics.csv``. (default: :obj:`None`)
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
-        command (str, optional): The command that resumes the run, for messages.
-        **overrides: Settings of :class:`~fognn.training.Config`, by their dotted names
-            (``**{"training.lr": 1e-3}``) or by the last part alone where it is unique
-            (``lr=1e-3``).
+        command (str, optional): The command that repeats the run, for messages and
+            ``result.json``. (default: see :func:`fognn.training.fit`)
+        **overrides (optional): Settings of :class:`~fognn.training.Config`, by their dotted names
+            (``**{"training.lr": 1e-3}``), or by the last part if that is unique (``lr=1e-3``).
+
+    Returns:
+        The result.
     """
     changes = {setting_name(name): value for name, value in overrides.items()}
     if changes.get("data.folder") is not None:
         changes["data.folder"] = str(changes["data.folder"])
     if config is not None:
         if data is not None or model is not None:
-            raise ValueError("train: config must be given alone, without data and model")
+            raise ValueError(
+                f"train: config must be given without data and model, got data={data!r} and "
+                f"model={model!r}"
+            )
         if seed is not None:
             changes["seed"] = seed
         run = Config.read(Path(config)).with_values(changes)
     elif data is None or model is None:
-        raise ValueError("train: data and model must be given, or a config")
+        raise ValueError(
+            f"train: data and model must be given, or config, got data={data!r} and model={model!r}"
+        )
     else:
         run = protocol(str(data), model, seed or 0, changes)
     result = fit(run, folder or run_folder(run), command, quiet, logger)

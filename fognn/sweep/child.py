@@ -1,8 +1,8 @@
-r"""A worker process: trains one run, or measures its pace, and never outlives its parent.
+r"""A worker process, which trains a run, or measures its speed, and ends when its parent ends.
 
-It is started as ``python -m fognn.sweep.child``. The first line on its standard input says what to
-do. The parent keeps the other end of that pipe open: when it is gone, however it ended, the kernel
-closes the pipe, and the child saves its run and ends.
+It is started as ``python -m fognn.sweep.child``, and reads its request from the first line of
+standard input. The parent keeps the other end of that pipe open. When the parent ends, in any way,
+the kernel closes the pipe, and the worker saves the state of its run and ends.
 """
 
 import json
@@ -22,12 +22,12 @@ from fognn.training import Config, Stopped, fit
 
 __all__ = ["main", "train_one", "wait_for_lock"]
 
-# A run that was asked to stop finishes its step and writes a checkpoint.
+# Seconds for an interrupted run to finish its step and to write a checkpoint.
 GRACE = 30.0
 
 
 def main() -> int:
-    r"""Does what the first line of standard input says; returns the exit code."""
+    r"""Executes the request on standard input; returns the exit code."""
     lines = _lines()
     request = json.loads(next(lines))
     go = threading.Event()
@@ -38,7 +38,7 @@ def main() -> int:
         print(stop, file=sys.stderr)
         return 130
     except Exception as error:
-        # The last line is the reason that the parent reports; the stack stays in the log.
+        # The parent reports the last line as the reason; the traceback stays in the log.
         traceback.print_exc()
         print(" ".join(f"{type(error).__name__}: {error}".split()), file=sys.stderr)
         return 1
@@ -46,22 +46,27 @@ def main() -> int:
 
 
 def train_one(content: dict[str, Any], folder: Path, command: str | None = None) -> None:
-    r"""Trains a run, goes on with it, or finds it finished.
+    r"""Trains a run, resumes an interrupted one, or finds a finished one.
 
     Args:
-        content: The configuration.
-        folder: Its folder.
-        command: How to repeat it, as in :func:`~fognn.training.fit`.
+        content (dict): The configuration, see :meth:`fognn.training.Config.to_dict`.
+        folder (Path): The run folder.
+        command (str, optional): The command that repeats the run, as in
+            :func:`~fognn.training.fit`. (default: :obj:`None`)
     """
     wait_for_lock(folder)
     fit(Config.from_dict(content), folder, command, quiet=True)
 
 
 def wait_for_lock(folder: Path, seconds: float = GRACE) -> None:
-    r"""Waits while a process of an earlier sweep still saves the run.
+    r"""Waits while a process of an earlier sweep still saves the state of the run.
 
-    The lock is the kernel's: the one of a dead process is free, whatever files it left. Who holds
-    it longer is another sweep; :func:`~fognn.training.fit` then says so.
+    The kernel releases the lock of a process that ends. If the lock is held for longer, another
+    sweep uses the folder, and :func:`~fognn.training.fit` raises.
+
+    Args:
+        folder (Path): The run folder.
+        seconds (float, optional): The longest time to wait. (default: :obj:`30.0`)
     """
     if not (folder / ".lock").exists():
         return
@@ -77,7 +82,7 @@ def _work(request: dict[str, Any], go: threading.Event) -> None:
     if request["job"] == "train":
         train_one(request["config"], Path(request["folder"]))
         return
-    # Whatever a library prints goes to the log, so that the parent reads only our two lines.
+    # Output of libraries is redirected to the log, so that the parent reads only our two lines.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
@@ -90,7 +95,7 @@ def _work(request: dict[str, Any], go: threading.Event) -> None:
 
 
 def _lines() -> Iterator[str]:
-    # Not sys.stdin: a thread that waits in it holds a lock that the end of the process needs.
+    # Not sys.stdin: a thread that reads from it holds a lock, which blocks the interpreter's exit.
     rest = b""
     while part := os.read(0, 1 << 16):
         *whole, rest = (rest + part).split(b"\n")

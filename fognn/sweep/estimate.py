@@ -1,4 +1,4 @@
-r"""How long a sweep would take, from a few steps of each of its runs."""
+r"""Estimated time of a sweep, from a few steps of each of its runs."""
 
 import heapq
 import json
@@ -19,22 +19,26 @@ from fognn.training.run_folder import read_metrics
 
 __all__ = ["Estimate", "Guess", "estimate", "fewest_epochs"]
 
-# Nobody knows when a plateau comes: so many times the fewest epochs that its schedule allows.
+# The number of epochs of a plateau is not known in advance. Without a measured run, it is assumed
+# to be this many times the minimum that the schedule allows.
 PLATEAU = 3
 
 
 @dataclass(frozen=True)
 class Guess:
-    r"""How long one run would take.
+    r"""The estimated time of one run.
 
     Args:
-        key: The run.
-        done: Epochs that are trained.
-        epochs: Epochs that it has in all, over all its folds; :obj:`None` of a finished run.
-        source: Where that number comes from: ``"schedule"`` (it is fixed), ``"ledger"`` (the
-            median of the same row, or of its table), or ``"assumed"``.
-        epoch: Seconds an epoch; :obj:`None` if it could not be measured.
-        reason: Why it could not be measured.
+        key (str): The key of the run.
+        done (int, optional): Number of trained epochs. (default: :obj:`0`)
+        epochs (int, optional): Estimated number of all epochs, over all folds; :obj:`None` for a
+            finished run. (default: :obj:`None`)
+        source (str, optional): The source of that number: ``"schedule"`` (it is fixed),
+            ``"ledger"`` (the median of the same row, or of its table), or ``"assumed"``.
+            (default: :obj:`""`)
+        epoch (float, optional): Seconds per epoch; :obj:`None` if it could not be measured.
+            (default: :obj:`None`)
+        reason (str, optional): The reason why it could not be measured. (default: :obj:`""`)
     """
 
     key: str
@@ -46,7 +50,7 @@ class Guess:
 
     @property
     def seconds(self) -> float:
-        r"""How long it still takes; 0 if that is not known."""
+        r"""The remaining time in seconds; 0 if it is not known."""
         return max(0, (self.epochs or 0) - self.done) * (self.epoch or 0.0)
 
     def __str__(self) -> str:
@@ -57,19 +61,19 @@ class Guess:
         done = f", {self.done} of them done" if self.done else ""
         source = {"schedule": "", "ledger": "about ", "assumed": "perhaps "}[self.source]
         pace = f"{self.epoch:.1f}" if self.epoch >= 1 else f"{self.epoch:.2g}"
-        text = f"{self.key}: {pace} s an epoch, {source}{self.epochs} epochs{done}"
+        text = f"{self.key}: {pace} s per epoch, {source}{self.epochs} epochs{done}"
         return f"{text}, {duration(self.seconds)}"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    r"""How long a sweep would take. As text, it is what a user reads.
+    r"""The estimated time of a sweep; ``str(estimate)`` is a report for users.
 
     Args:
-        guesses: One for each run.
-        workers: How many runs at a time.
-        threads: Threads of each.
-        seconds: How long all of them take.
+        guesses (tuple): One :class:`Guess` for each run.
+        workers (int): Number of runs at a time.
+        threads (int): Number of threads of each run.
+        seconds (float): The time of the whole sweep.
     """
 
     guesses: tuple[Guess, ...]
@@ -87,17 +91,17 @@ class Estimate:
         sources = {guess.source for guess in left if guess.epoch is not None}
         if "ledger" in sources:
             lines.append(
-                "'about': a plateau ends the training; the median number of epochs of the same "
-                "row in the ledger, or of the table, is taken"
+                "'about': the learning rate schedule ends the training; the number of epochs is "
+                "the median of the same row in the ledger, or of the table"
             )
         if "assumed" in sources:
             lines.append(
-                f"'perhaps': a plateau ends the training, nobody knows when; {PLATEAU} times the "
-                "fewest epochs that the schedule allows are assumed"
+                "'perhaps': the learning rate schedule ends the training; the number of epochs is "
+                f"assumed to be {PLATEAU} times the minimum that the schedule allows"
             )
         unknown = sum(guess.epoch is None for guess in left)
         if unknown:
-            lines.append(f"without the {unknown} that cannot be measured")
+            lines.append(f"without the {unknown} runs that cannot be measured")
         return "\n".join(lines)
 
 
@@ -109,15 +113,22 @@ def estimate(
     again: bool = False,
     measured: Callable[[list[Config], int], list[Pace | str]] = paces,
 ) -> Estimate:
-    r"""How long :func:`~fognn.sweep.reproduce` would take, on this machine. It writes nothing.
+    r"""Estimates the time of :func:`~fognn.sweep.reproduce` on this machine. It writes nothing.
 
-    Runs are measured ``workers`` at a time, as they will run; those that differ only in seed,
-    rates and number of epochs are measured once. The number of epochs of a plateau is not known:
-    see :class:`Guess`.
+    Runs are measured ``workers`` at a time, as they will be trained; runs that differ only in seed,
+    learning rate, schedule, weight decay and number of epochs are measured once. The number of
+    epochs of a plateau is not known in advance, see :class:`Guess`.
 
     Args:
-        planned, runs, results, workers: As in :func:`~fognn.sweep.reproduce`.
-        measured: Measures runs side by side.
+        planned (list): As in :func:`~fognn.sweep.reproduce`.
+        runs (str, optional): As in :func:`~fognn.sweep.reproduce`. (default: :obj:`"runs"`)
+        results (str, optional): As in :func:`~fognn.sweep.reproduce`.
+            (default: :obj:`"results"`)
+        workers (int or str, optional): As in :func:`~fognn.sweep.reproduce`.
+            (default: :obj:`1`)
+        again (bool, optional): As in :func:`~fognn.sweep.reproduce`. (default: :obj:`False`)
+        measured (Callable, optional): Measures runs that are trained at the same time.
+            (default: :func:`~fognn.sweep.pace.paces`)
     """
     runs, results = Path(runs).expanduser(), Path(results).expanduser()
     left = unfinished(planned, runs, results, again)
@@ -148,17 +159,18 @@ def estimate(
 
 
 def fewest_epochs(training: TrainingConfig) -> int:
-    r"""The fewest epochs that a schedule allows: of a plateau, every rate ends after
-    ``patience + 1`` epochs without a gain, and the first epoch is always one."""
+    r"""Returns the minimum number of epochs that a schedule allows. With a plateau, each learning
+    rate lasts at least ``patience + 1`` epochs, and the first one an epoch more, because the first
+    epoch is always an improvement."""
     if training.schedule != "plateau":
         return training.epochs
     if training.min_lr == 0 or training.factor == 1:
         return training.epochs
-    rates, rate = 0, training.lr
-    while rate >= training.min_lr:
-        rate *= training.factor
-        rates += 1
-    return min(training.epochs, rates * (training.patience + 1) + 1)
+    count, lr = 0, training.lr
+    while lr >= training.min_lr:
+        lr *= training.factor
+        count += 1
+    return min(training.epochs, count * (training.patience + 1) + 1)
 
 
 def _guess(run: Planned, folder: Path, pace: Pace | str, entries: list[LedgerEntry]) -> Guess:
@@ -190,15 +202,15 @@ def _epochs(run: Planned, entries: list[LedgerEntry]) -> tuple[int, str]:
 
 
 def _lasts_alike(one: Config, other: Config) -> bool:
-    r"""Whether two runs have the same schedule and as many graphs, so that one tells of the other
-    when the plateau comes."""
+    r"""Returns whether two runs have the same schedule and the same number of graphs, so that they
+    are expected to have similar numbers of epochs."""
     names = ("epochs", "schedule", "factor", "patience", "min_lr")
     pairs = [(getattr(one.training, name), getattr(other.training, name)) for name in names]
     return all(a == b for a, b in pairs) and one.data.fraction == other.data.fraction
 
 
 def _alike(config: Config) -> str:
-    r"""What decides the pace of a run."""
+    r"""Returns the settings that affect the speed of a run."""
     content = config.to_dict()
     del content["seed"]
     for name in ("lr", "weight_decay", "epochs", "schedule", "factor", "patience", "min_lr"):
@@ -207,7 +219,7 @@ def _alike(config: Config) -> str:
 
 
 def _makespan(guesses: list[Guess], workers: int) -> float:
-    r"""When the last run ends, if each begins as soon as a worker is free."""
+    r"""Returns the end of the last run in seconds, if each starts as soon as a worker is free."""
     ends = [0.0] * workers
     for guess in sorted(guesses, key=lambda guess: not guess.done):
         heapq.heapreplace(ends, ends[0] + guess.seconds)

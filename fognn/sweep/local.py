@@ -1,4 +1,4 @@
-r"""Runs on this machine: one process a run, so many at a time, each with its share of threads."""
+r"""Runs on this machine, each in its own process, several at a time."""
 
 import signal
 import time
@@ -11,20 +11,21 @@ from fognn.utils import checks
 
 __all__ = ["LocalPool"]
 
-# To finish a step and to write a checkpoint: a step of the largest graphs takes seconds.
+# Seconds for interrupted runs to finish a step, which can take seconds, and to write a checkpoint.
 GRACE = 60.0
 _POLL = 0.1
 
 
 class LocalPool:
-    r"""Processes of this machine.
+    r"""A pool of processes on this machine.
 
-    Each run is a process of its own: one that is killed, or for which there is no memory, takes
-    nothing with it. All of them end when this process ends, however it ends.
+    Each run has its own process, so a run that is killed, or that runs out of memory, does not
+    affect the others. All processes end when this process ends, in any way.
 
     Args:
-        workers: How many runs at a time.
-        threads: Threads of each. (default: :func:`~fognn.sweep.processes.share_of` the cores)
+        workers (int): Number of runs at a time.
+        threads (int, optional): Number of threads of each run.
+            (default: see :func:`~fognn.sweep.processes.share_of`)
     """
 
     def __init__(self, workers: int, threads: int | None = None) -> None:
@@ -38,7 +39,7 @@ class LocalPool:
 
     def start(self, job: Job) -> None:
         job.folder.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the folder: a run folder that is new must be empty.
+        # Not inside the run folder, which must be empty when a run starts.
         log = job.folder.with_name(f"{job.folder.name}.log")
         request = {
             "job": "train",
@@ -101,7 +102,7 @@ class _Running:
         if code < 0:
             reason = f"killed by {signal.Signals(-code).name}"
             if code == -signal.SIGKILL:
-                reason += ", by hand or because the memory was full"
+                reason += ", by a user or because the machine ran out of memory"
         else:
             reason = last_line(self.log) or f"exit code {code}"
         return Outcome(self.job, reason, self.log)

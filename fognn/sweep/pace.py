@@ -1,4 +1,4 @@
-r"""The speed of runs, from a few of their steps, and the fastest way to share the cores."""
+r"""The speed of runs, measured on a few steps, and the fastest number of runs at a time."""
 
 import json
 import subprocess
@@ -36,13 +36,13 @@ SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Pace:
-    r"""How fast a run is.
+    r"""The speed of a run.
 
     Args:
-        train_step: Seconds a training step.
-        val_step: Seconds a batch of validation.
-        train_batches: Steps in an epoch.
-        val_batches: Batches of validation in an epoch.
+        train_step (float): Seconds per training step.
+        val_step (float): Seconds per validation batch.
+        train_batches (int): Number of training steps in an epoch.
+        val_batches (int): Number of validation batches in an epoch.
     """
 
     train_step: float
@@ -52,18 +52,21 @@ class Pace:
 
     @property
     def epoch(self) -> float:
-        r"""Seconds an epoch."""
+        r"""Seconds per epoch."""
         return self.train_step * self.train_batches + self.val_step * self.val_batches
 
 
 def paces(configs: list[Config], threads: int, seconds: float = SECONDS) -> list[Pace | str]:
-    r"""Measures runs side by side, each in a process of its own, all at the same time, as they
-    will run; why a run could not be measured stands in its place.
+    r"""Measures the speed of runs that are trained at the same time, each in its own process.
 
     Args:
-        configs: The runs. They are trained for some steps, and nothing is kept.
-        threads: Threads of each.
-        seconds: How long the steps of each shall take; two steps are measured in any case.
+        configs (list): The runs. They are trained for a few steps, and nothing is saved.
+        threads (int): Number of threads of each run.
+        seconds (float, optional): The time to measure for; at least two steps are measured.
+            (default: :obj:`2.0`)
+
+    Returns:
+        For each run, its speed, or the reason why it could not be measured.
     """
     with tempfile.TemporaryDirectory() as folder:
         processes: list[Process] = []
@@ -76,7 +79,7 @@ def paces(configs: list[Config], threads: int, seconds: float = SECONDS) -> list
                 with open(logs[-1], "wb") as log:
                     process = spawn(request, threads, stdout=subprocess.PIPE, stderr=log)
                 processes.append(process)
-            # Loading and the first step take different times: all wait for the slowest.
+            # Wait until all processes are ready, so that they are measured at the same time.
             for process in processes:
                 _line(process)
             for process in processes:
@@ -87,7 +90,7 @@ def paces(configs: list[Config], threads: int, seconds: float = SECONDS) -> list
                     found.append(Pace(**json.loads(text)))
                 else:
                     code = process.wait()
-                    found.append(last_line(log_file) or f"the measuring process ended with {code}")
+                    found.append(last_line(log_file) or f"its process ended with exit code {code}")
             return found
         finally:
             for process in processes:
@@ -96,12 +99,12 @@ def paces(configs: list[Config], threads: int, seconds: float = SECONDS) -> list
 
 @dataclass(frozen=True)
 class Split:
-    r"""A way to share the cores.
+    r"""A division of the cores between runs.
 
     Args:
-        workers: How many runs at a time.
-        threads: Threads of each.
-        rate: Training steps a second, of all of them together.
+        workers (int): Number of runs at a time.
+        threads (int): Number of threads of each run.
+        rate (float): Training steps per second, of all runs together.
     """
 
     workers: int
@@ -115,16 +118,16 @@ class Split:
 def fastest_split(
     config: Config, runs: int, measured: Callable[[list[Config], int], list[Pace | str]] = paces
 ) -> list[Split]:
-    r"""The ways to share this machine's cores, the fastest first.
+    r"""Measures divisions of this machine's cores between runs; returns them, the fastest first.
 
-    One run with all threads, two with half of them each, four, and so on to one thread each, are
-    measured for some steps. On small graphs threads wait for each other more than they help, so
-    that many runs with a thread each usually do more.
+    Measured are one run with all threads, two runs with half of them each, four, and so on to one
+    thread each. On small graphs, many runs with one thread each are usually fastest.
 
     Args:
-        config: The run to measure with.
-        runs: How many runs there are: more at a time is not tried.
-        measured: Measures runs side by side.
+        config (Config): The run to measure.
+        runs (int): Number of runs to train, the maximum number of runs at a time.
+        measured (Callable, optional): Measures runs that are trained at the same time.
+            (default: :func:`paces`)
     """
     most = min(cores(), runs)
     tried, reason = [], ""
@@ -132,24 +135,24 @@ def fastest_split(
         threads = share_of(workers)
         found = measured([config] * workers, threads)
         reasons = [pace for pace in found if isinstance(pace, str)]
-        if reasons:  # as many do not fit into the memory, or the run cannot run at all
+        if reasons:  # too many for the memory, or the run fails in any case
             reason = reasons[0]
             break
         rate = sum(1 / pace.train_step for pace in found if isinstance(pace, Pace))
         tried.append(Split(workers, threads, rate))
     if not tried:
-        raise TrainingError(f"workers: the first run could not be measured: {reason}")
+        raise TrainingError(f"workers 'auto': the first run could not be measured: {reason}")
     return sorted(tried, key=lambda split: -split.rate)
 
 
 def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
-    r"""Measures a run in this process.
+    r"""Measures the speed of a run in this process.
 
     Args:
-        config: The run. Of one over folds, the first fold is measured; of one with several ranks,
-            one rank with the whole batch.
-        seconds: How long the steps shall take; two steps are measured in any case.
-        ready: Called when all is loaded and one step is done.
+        config (Config): The run. Of a run over folds, the first fold is measured; of a run with
+            several ranks, one rank with the whole batch.
+        seconds (float): The time to measure for; at least two steps are measured.
+        ready (Callable): Called after the data are loaded and the first step is done.
     """
     config = replace(config, machine=replace(config.machine, ranks=1))
     if folded(config.data) and config.data.fold is None:
@@ -186,7 +189,7 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
 
 
 def folds_of(config: Config) -> int:
-    r"""How many trainings a run is."""
+    r"""Returns the number of folds that a run trains; 1 without folds."""
     return FOLDS if folded(config.data) and config.data.fold is None else 1
 
 
@@ -199,7 +202,8 @@ def _timed(step: Callable[[Any], Any], batches: Iterator[Any], seconds: float) -
 
 
 def _again(loader: Loader) -> Iterator[Any]:
-    r"""The batches of a loader, epoch after epoch: what an epoch costs at its start counts."""
+    r"""Yields the batches of a loader, epoch after epoch, so that the time at the start of an epoch
+    is measured, too."""
     epoch = 0
     while True:
         loader.set_epoch(epoch)

@@ -12,12 +12,12 @@ __all__ = ["Job", "Outcome", "Pool", "Summary"]
 
 @dataclass(frozen=True)
 class Job:
-    r"""A run to train, or to go on with.
+    r"""A run to train or to resume.
 
     Args:
-        key: What it is called in the ledger and in messages.
-        config: The run.
-        folder: Its folder.
+        key (str): Its key in the ledger, also used in messages.
+        config (Config): The run.
+        folder (Path): The run folder.
     """
 
     key: str
@@ -27,12 +27,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    r"""How one attempt at a job ended.
+    r"""The outcome of an attempt at a job.
 
     Args:
-        job: The job.
-        reason: Why it failed; empty if it is finished.
-        log: The file with what the attempt printed, if it failed.
+        job (Job): The job.
+        reason (str, optional): The reason why it failed; empty if it finished.
+            (default: :obj:`""`)
+        log (Path, optional): The file with the output of a failed attempt.
+            (default: :obj:`None`)
     """
 
     job: Job
@@ -41,37 +43,39 @@ class Outcome:
 
 
 class Pool(Protocol):
-    r"""A place where runs run: the processes of this machine, or a cluster."""
+    r"""The interface of pools, which train runs in processes of this machine or on a cluster."""
 
     @property
     def free(self) -> bool:
-        r"""Whether it takes another job now."""
+        r"""Whether another job can be started now."""
 
     def start(self, job: Job) -> None:
-        r"""Takes a job."""
+        r"""Starts a job."""
 
     def running(self) -> list[Job]:
-        r"""The jobs that it has taken and not given back, each where it was before."""
+        r"""Returns the started jobs whose outcome :meth:`wait` has not returned, in a stable
+        order."""
 
     def wait(self, seconds: float) -> list[Outcome]:
-        r"""The attempts that ended, after at most so many seconds."""
+        r"""Waits for at most ``seconds``; returns the outcomes of the jobs that ended."""
 
     def stop(self) -> list[Outcome]:
-        r"""Lets every run save what it has, and waits for that; no job is left."""
+        r"""Interrupts all jobs, waits until they have saved their state, and returns their
+        outcomes."""
 
     def close(self) -> None:
-        r"""Ends whatever is left, at once."""
+        r"""Ends all jobs at once."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    r"""What a sweep did. As text, it is what a user reads at the end.
+    r"""The result of a sweep; ``str(summary)`` is a report for users.
 
     Args:
-        trained: The runs that were finished now.
-        skipped: Those that were finished before.
-        failed: Those that failed twice.
-        seconds: How long it took.
+        trained (tuple): Keys of the runs that finished in this sweep.
+        skipped (tuple): Keys of the runs that had finished before.
+        failed (tuple): Outcomes of the runs that failed twice.
+        seconds (float): The time of the sweep.
     """
 
     trained: tuple[str, ...]
@@ -83,13 +87,13 @@ class Summary:
         total = len(self.trained) + len(self.skipped) + len(self.failed)
         done = total - len(self.failed)
         lines = [
-            f"{done} of {total} runs are finished: {len(self.skipped)} were before, "
-            f"{len(self.trained)} now, in {duration(self.seconds)}"
+            f"{done} of {total} runs are finished: {len(self.skipped)} skipped, "
+            f"{len(self.trained)} trained in {duration(self.seconds)}"
         ]
         for outcome in self.failed:
             lines.append(f"failed twice: {outcome.job.key}: {outcome.reason}")
             if outcome.log is not None:
-                lines.append(f"  what it printed: {outcome.log}")
+                lines.append(f"  its output: {outcome.log}")
         if self.failed:
-            lines.append("the same command tries those again, from their last checkpoints")
+            lines.append("the same command resumes the failed runs from their last checkpoints")
         return "\n".join(lines)

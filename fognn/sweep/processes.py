@@ -1,4 +1,4 @@
-r"""Worker processes of this machine, seen from their parent: see :mod:`fognn.sweep.child`."""
+r"""Start and end of worker processes (see :mod:`fognn.sweep.child`) on this machine."""
 
 import json
 import os
@@ -17,25 +17,33 @@ Process = subprocess.Popen[bytes]
 
 
 def cores() -> int:
-    r"""The cores that this process may use."""
+    r"""Returns the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def share_of(workers: int) -> int:
-    r"""The threads of each of so many runs at a time: the cores, shared evenly.
+    r"""Returns the number of threads of each run: the cores, divided evenly.
 
-    A smaller ``OMP_NUM_THREADS`` is respected, as torch does: where something else runs beside,
-    more threads than cores wait for each other, and a step takes ten times as long and more.
+    A smaller ``OMP_NUM_THREADS`` is respected, as in torch: if other programs use the machine, more
+    threads than free cores make a step ten times as slow or worse.
+
+    Args:
+        workers (int): Number of runs at a time.
     """
     threads = max(1, cores() // workers)
-    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # "2,1": a number a level
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # "2,1": nested levels
     return min(threads, int(asked)) if asked.isdecimal() and int(asked) else threads
 
 
 def with_threads(config: Config, threads: int) -> Config:
-    r"""The run with its share of threads, where its user asked for no number."""
+    r"""Returns the run with a number of threads, unless it has one.
+
+    Args:
+        config (Config): The run.
+        threads (int): Number of threads of all its ranks together.
+    """
     if config.machine.threads is not None:
         return config
     return config.with_values({"machine.threads": max(1, threads // config.machine.ranks)})
@@ -44,12 +52,13 @@ def with_threads(config: Config, threads: int) -> Config:
 def spawn(request: dict[str, Any], threads: int, stdout: Any, stderr: Any) -> Process:
     r"""Starts a worker process.
 
-    It has a session of its own: Ctrl-C reaches only the parent, which knows what to do about it.
+    The process has its own session, so that Ctrl-C is sent to the parent only.
 
     Args:
-        request: What it shall do.
-        threads: Its threads; torch looks at the environment when it is imported.
-        stdout, stderr: As of :class:`subprocess.Popen`.
+        request (dict): The request, see :mod:`fognn.sweep.child`.
+        threads (int): Number of threads, set in the environment, which torch reads on import.
+        stdout (file): As in :class:`subprocess.Popen`.
+        stderr (file): As in :class:`subprocess.Popen`.
     """
     share = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     process = subprocess.Popen(
@@ -65,7 +74,7 @@ def spawn(request: dict[str, Any], threads: int, stdout: Any, stderr: Any) -> Pr
 
 
 def send(process: Process, line: str) -> None:
-    r"""Writes a line to a worker process. If it has ended, its exit code says why."""
+    r"""Writes a line to a worker process; does nothing if the process has ended."""
     assert process.stdin is not None
     with suppress(BrokenPipeError):
         process.stdin.write(line.encode() + b"\n")
@@ -73,9 +82,9 @@ def send(process: Process, line: str) -> None:
 
 
 def end(process: Process) -> None:
-    r"""Ends a worker process at once, if it has not ended, and closes its pipes."""
+    r"""Kills a worker process, unless it has ended, and closes its pipes."""
     if process.poll() is None:
-        # The whole session: a run may have ranks of its own.
+        # The whole process group, because a run can have several ranks.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -86,6 +95,6 @@ def end(process: Process) -> None:
 
 
 def last_line(path: Path) -> str:
-    r"""The last line of a file that says something."""
+    r"""Returns the last line of a file that is not empty."""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")

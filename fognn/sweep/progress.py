@@ -1,4 +1,4 @@
-r"""Progress of a sweep: a bar and a line a run in a terminal, lines elsewhere."""
+r"""Progress of a sweep: rich's bars in a terminal, otherwise lines."""
 
 import sys
 import time
@@ -12,7 +12,7 @@ from fognn.training.run_folder import read_metrics
 
 __all__ = ["SweepProgress", "state_of"]
 
-# Seconds between two looks at the files of the runs: in a terminal, and elsewhere.
+# Seconds between two updates from the files of the runs: in a terminal, and otherwise.
 _EVERY = (1.0, 60.0)
 
 
@@ -42,20 +42,25 @@ class SweepProgress:
             print(text, file=sys.stderr, flush=True)
 
     def begin(self, job: Job) -> None:
-        r"""A run begins, or is resumed."""
+        r"""Shows that a run starts or is resumed."""
         if self.bars is None:
             self.note(f"{job.key}: {state_of(job)[1]}")
 
     def finish(self, job: Job, text: str) -> None:
-        r"""A run is finished."""
+        r"""Shows that a run has finished.
+
+        Args:
+            job (Job): The run.
+            text (str): Its result.
+        """
         self.done += 1
         self.note(f"[{self.done}/{self.total}] {job.key}: {text}")
         if self.bars is not None:
             self.bars.update(self.all, completed=self.done)
 
     def look(self, running: list[Job]) -> None:
-        r"""Shows the state of the runs. It reads their files at most once a second, so it may be
-        called at any time."""
+        r"""Shows the state of the runs. It reads their files at most once per second, so it can be
+        called often."""
         if self.quiet or time.monotonic() - self.looked < _EVERY[self.bars is None]:
             return
         self.looked = time.monotonic()
@@ -79,7 +84,7 @@ class SweepProgress:
 
 
 def state_of(job: Job) -> tuple[int, str]:
-    r"""The last epoch of a run, and its state as text, from its folder."""
+    r"""Returns the last epoch of a run, and its state as text, from its folder."""
     folds = sorted(job.folder.glob("fold-*"), key=_number)
     folder = folds[-1] if folds else job.folder
     fold = f"fold {_number(folder)}, " if folds else ""

@@ -1,4 +1,4 @@
-r"""Runs as tasks of a Ray cluster."""
+r"""Runs on a Ray cluster."""
 
 import os
 import shutil
@@ -20,30 +20,33 @@ from fognn.utils.files import write_whole
 __all__ = ["RayPool", "files_of", "put_files", "run_task"]
 
 GRACE = 60.0
-# A run that loses its machine is started again so often; Ray does not count what it did itself.
+# Maximum number of restarts of a run whose machine is lost.
 LOSSES = 10
-# A finished file on shared storage may take a while to be seen by another machine.
+# Seconds until a new file on shared storage is visible on other machines.
 _SEEN = 30.0
 
 
 class RayPool:
-    r"""A Ray cluster. Each run is a task with one core and one thread.
+    r"""A pool of tasks on a Ray cluster, one task with one core and one thread for each run.
 
-    A task whose worker or machine is lost is started again by Ray on another one. Only the process
-    that calls this writes ledgers, so a run that was started twice is counted once.
+    Ray restarts a task whose worker or machine is lost on another one. Only the process with the
+    pool writes ledgers, so a run that was started twice is counted once.
 
-    Where the machines share the folder of the runs, a run that is started again goes on from its
-    last checkpoint, wherever that is. Where they do not, a run is trained in a temporary folder of
-    its machine, and its files are sent back when it finishes, fails or is stopped: after the loss
-    of a machine it begins again from what was there when this sweep began.
+    If the machines share the folder of the runs, a restarted run resumes from its last checkpoint.
+    Otherwise, a run is trained in a temporary folder of its machine, and its files are sent back
+    when it finishes, fails or is interrupted; after the loss of a machine, it resumes from the
+    files that existed when this sweep started it.
 
-    fognn must be installed on every machine; ``FOGNN_DATA`` is that of the machine.
+    fognn must be installed on every machine, and each machine uses its own ``FOGNN_DATA``.
 
     Args:
-        address: The address of a running cluster (``"auto"`` for the one of this machine), or
-            ``"local"`` to start one here, for as long as this pool lives.
-        workers: Of ``"local"``: its cores. (default: all of this machine)
-        shared: Whether all machines see the run folders; if :obj:`None`, each one looks.
+        address (str, optional): The address of a running cluster (``"auto"`` for that of this
+            machine), or ``"local"`` to start one on this machine, which ends with the pool.
+            (default: :obj:`"local"`)
+        workers (int, optional): Number of cores of a ``"local"`` cluster; all cores of this
+            machine if :obj:`None`. (default: :obj:`None`)
+        shared (bool, optional): Whether all machines share the run folders; if :obj:`None`, each
+            machine checks this. (default: :obj:`None`)
     """
 
     def __init__(
@@ -61,14 +64,14 @@ class RayPool:
         self.started = not ray.is_initialized()
         if self.started:
             _connect(ray, address, workers)
-        # Each run on another machine, as long as there is one.
+        # SPREAD: runs are distributed evenly over the machines.
         self.remote = ray.remote(
             num_cpus=1, max_retries=LOSSES, scheduling_strategy="SPREAD", max_calls=1
         )(run_task)
 
     @property
     def free(self) -> bool:
-        return True  # Ray has a queue of its own, and a cluster that grows looks at it
+        return True  # Ray queues tasks, and an autoscaling cluster depends on that queue
 
     def start(self, job: Job) -> None:
         config = with_threads(job.config, 1)
@@ -79,7 +82,7 @@ class RayPool:
         request = {
             "config": config.to_dict(),
             "folder": str(folder),
-            # As the user named it: an absolute path means nothing on another machine.
+            # With the path as the user gave it: an absolute one may not exist on other machines.
             "command": f"fognn train --config {job.folder / 'config.yaml'} -o {job.folder}",
             "marker": str(self._marker(folder.parent)),
             "shared": self.shared,
@@ -101,7 +104,7 @@ class RayPool:
 
     def stop(self) -> list[Outcome]:
         for ref in self.tasks:
-            self.ray.cancel(ref)  # as Ctrl-C in the task
+            self.ray.cancel(ref)  # raises KeyboardInterrupt in the task
         outcomes = []
         deadline = time.monotonic() + GRACE
         while self.tasks and time.monotonic() < deadline:
@@ -120,7 +123,8 @@ class RayPool:
             marker.unlink(missing_ok=True)
 
     def _marker(self, folder: Path) -> Path:
-        r"""A file by which a task sees whether it sees our folder, and not one of the same name."""
+        r"""Creates a file by which a task can check that its folder is this one, and not another
+        of the same name."""
         if folder not in self.markers:
             folder.mkdir(parents=True, exist_ok=True)
             self.markers[folder] = folder / f".shared-{self.session}"
@@ -137,7 +141,7 @@ class RayPool:
         put_files(answer["files"], job.folder)
         reason = answer["reason"]
         if not reason and not _appears(job.folder / "result.json"):
-            reason = f"{job.folder} is not seen here: its machine does not share it"
+            reason = f"{job.folder} has no result.json: the machine of the run does not share it"
         if not reason:
             log.unlink(missing_ok=True)
             return Outcome(job)
@@ -147,25 +151,25 @@ class RayPool:
 
 
 def run_task(request: dict[str, Any]) -> dict[str, Any]:
-    r"""The task: trains a run, or goes on with it, on the machine where it is called.
+    r"""Trains or resumes a run on the machine where it is called.
 
     Args:
-        request: The run, see :meth:`RayPool.start`.
+        request (dict): The run, see :meth:`RayPool.start`.
 
     Returns:
-        Why it failed (empty if it did not), the stack, and its files by name, where they have to
-        be sent.
+        A dict with the ``"reason"`` why it failed (empty if it did not), the ``"log"`` with the
+        traceback, and the ``"files"`` by name (empty if the machines share the folder).
     """
     folder, shared = Path(request["folder"]), request["shared"]
     seen = Path(request["marker"]).exists()
     if shared and not seen:
-        reason = f"shared must be False: {os.uname().nodename} does not see {folder.parent}"
+        reason = f"shared must be False, {os.uname().nodename} has no {folder.parent}, got True"
         return {"reason": reason, "log": reason, "files": {}}
     shared = seen if shared is None else shared
     if not shared:
         own = Path(tempfile.gettempdir()) / f"fognn-{request['session']}"
         folder = own / folder.parent.name / folder.name
-        if not (folder / "config.yaml").exists():  # a lost worker's machine may have more
+        if not (folder / "config.yaml").exists():  # else those of a lost worker of this machine
             put_files(request["files"], folder)
     reason = log = ""
     try:
@@ -178,14 +182,15 @@ def run_task(request: dict[str, Any]) -> dict[str, Any]:
         return {"reason": reason, "log": log, "files": {}}
     files = files_of(folder)
     shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):  # other runs of this sweep may be there
+    with suppress(OSError):  # not empty if this machine has other runs of the sweep
         folder.parent.rmdir()
         folder.parent.parent.rmdir()
     return {"reason": reason, "log": log, "files": files}
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    r"""The files of a run folder, by name; none if it is not there."""
+    r"""Returns the contents of the files of a run folder, by name; an empty dict if it does not
+    exist."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -194,7 +199,12 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def put_files(files: dict[str, bytes], folder: Path) -> None:
-    r"""Writes the files of a run folder: ``result.json`` last, so that what looks finished is."""
+    r"""Writes the files of a run folder, ``result.json`` last, because it marks a finished run.
+
+    Args:
+        files (dict): The contents of the files, by name.
+        folder (Path): The run folder.
+    """
     for name in sorted(files, key=lambda name: (name == "result.json", name)):
         with write_whole(folder / name) as temporary:
             temporary.write_bytes(files[name])
@@ -204,7 +214,7 @@ def _connect(ray: Any, address: str, workers: int | None) -> None:
     if address != "local":
         ray.init(address, log_to_driver=False, logging_level="ERROR")
         return
-    # It lives for one sweep: no web page, no word to anyone, and room for results only.
+    # For one sweep only: no dashboard, no usage statistics, and a small object store.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray.init(
         num_cpus=workers or cores(),

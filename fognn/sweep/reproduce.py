@@ -1,4 +1,4 @@
-r"""The runs of a table: finished ones are skipped, the others are trained or resumed."""
+r"""Training of many runs: finished ones are skipped, interrupted ones are resumed."""
 
 import time
 from collections import deque
@@ -30,28 +30,32 @@ def reproduce(
     shared: bool | None = None,
     command: str = "the same command",
 ) -> Summary:
-    r"""Trains runs, many at a time, and enters each into the ledger of its table when it finishes.
+    r"""Trains runs, several at a time, and adds each to the ledger of its table when it finishes.
 
-    A run that is finished, or that the ledgers have, is skipped; an unfinished one is resumed. A
-    run that fails is tried once more, from its last checkpoint, after the others; if it fails
-    again, the summary says why. Ctrl-C lets every run save its state and raises
-    :class:`~fognn.training.Stopped`; the same call resumes them.
+    A run that is finished, or in the ledgers, is skipped; an unfinished one is resumed. A run that
+    fails is tried once more, from its last checkpoint, after the others; if it fails again, the
+    summary has the reason. On Ctrl-C every run saves its state, and
+    :class:`~fognn.training.Stopped` is raised; the same call resumes the runs.
 
     Args:
         planned (list): The runs, from :func:`fognn.paper.tables.plan`.
         runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
-        workers (int or str, optional): Number of runs at a time; ``"auto"`` measures what is
-            fastest. (default: :obj:`1`)
+        workers (int or str, optional): Number of runs at a time; ``"auto"`` measures which number
+            is fastest. (default: :obj:`1`)
         ray (str, optional): Trains on a Ray cluster instead: its address, or ``"local"`` for one
             on this machine with ``workers`` cores (all of them for ``"auto"``).
             (default: :obj:`None`)
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
-        again (bool, optional): If set to :obj:`True`, trains runs that are finished anew; their
-            folders are renamed, and their lines in the ledger replaced. (default: :obj:`False`)
-        shared (bool, optional): Ray: whether all its machines see ``runs``; see
-            :class:`~fognn.sweep.ray_cluster.RayPool`.
-        command (str, optional): The command that resumes the runs, for the message.
+        again (bool, optional): If set to :obj:`True`, trains finished runs again; their folders
+            are renamed, and their lines in the ledger replaced. (default: :obj:`False`)
+        shared (bool, optional): Ray: whether all machines share ``runs``, see
+            :class:`~fognn.sweep.ray_cluster.RayPool`. (default: :obj:`None`)
+        command (str, optional): The command that resumes the runs, for messages.
+            (default: :obj:`"the same command"`)
+
+    Returns:
+        The keys of the trained and of the skipped runs, and the failed ones.
     """
     begin = time.monotonic()
     runs, results = Path(runs).expanduser(), Path(results).expanduser()
@@ -80,16 +84,22 @@ def reproduce(
 def unfinished(
     planned: list[Planned], runs: Path, results: Path, again: bool = False
 ) -> list[Planned]:
-    r"""The runs that have to be trained, those with an unfinished folder first. Writes nothing.
+    r"""Returns the runs to train, those with a run folder first. Writes nothing.
 
-    A run is finished if its folder is, or if the ledgers have it and it has no folder. With
-    :obj:`again` it is not finished unless its folder is unfinished and can be resumed.
+    A run is finished if its folder has a result, or if it has no folder and the ledgers have it.
+
+    Args:
+        planned (list): The runs.
+        runs (Path): The folder of the run folders.
+        results (Path): The folder of the ledgers.
+        again (bool, optional): If set to :obj:`True`, returns finished runs, too.
+            (default: :obj:`False`)
     """
     known = _measured(planned, results)
     left = []
     for run in planned:
         folder = run.folder(runs)
-        check_folder(folder, run.config)  # before anything is trained
+        check_folder(folder, run.config)  # raises before any run is trained
         started = (folder / "config.yaml").exists()
         trained = (folder / "result.json").exists()
         if again or (started and not trained) or not (trained or run.key in known):
@@ -100,22 +110,22 @@ def unfinished(
 def collect(
     planned: list[Planned], runs: Path, results: Path, again: bool = False
 ) -> tuple[list[Planned], list[str]]:
-    r"""Enters finished runs that the ledgers do not have into them, and trains nothing.
+    r"""Adds finished runs to the ledgers that do not have them. Trains nothing.
 
     Args:
         planned (list): The runs.
         runs (Path): The folder of the run folders.
         results (Path): The folder of the ledgers.
-        again (bool, optional): As in :func:`reproduce`. The finished folders of the runs are
-            renamed, and kept. (default: :obj:`False`)
+        again (bool, optional): As in :func:`reproduce`; folders of finished runs are renamed.
+            (default: :obj:`False`)
 
     Returns:
-        The runs that have to be trained, and the keys of those that have not.
+        The runs to train, and the keys of the finished ones.
     """
     keys = [run.key for run in planned]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"reproduce: planned must name each run once, got {twice} more than once")
+        raise ValueError(f"reproduce: planned must have each run once, got {twice} twice or more")
     todo = unfinished(planned, runs, results, again)
     known = _measured(planned, results)
     left = {run.key for run in todo}
@@ -124,7 +134,7 @@ def collect(
         trained = (folder / "result.json").exists()
         if run.key in left:
             if trained:
-                _set_aside(folder)
+                _rename(folder)
             continue
         entry = ledger_entry(run, folder) if trained else relabelled(known[run.key], run)
         if run.key not in known or known[run.key].to_dict() != entry.to_dict():
@@ -133,7 +143,8 @@ def collect(
 
 
 def _measured(planned: list[Planned], results: Path) -> dict[str, LedgerEntry]:
-    r"""The ledgers' lines of some runs, by key; a run that two tables have counts for both."""
+    r"""Returns the ledger lines of runs, by key; the line of one table also counts for another
+    table with the same run."""
     tables = {twin.table for run in planned for twin in (run, *runs_of(run.config))}
     by_key = {
         entry.key: entry
@@ -150,7 +161,7 @@ def _measured(planned: list[Planned], results: Path) -> dict[str, LedgerEntry]:
     return found
 
 
-def _set_aside(folder: Path) -> None:
+def _rename(folder: Path) -> None:
     number = 1
     while (kept := folder.with_name(f"{folder.name}-before-{number}")).exists():
         number += 1
@@ -172,7 +183,7 @@ def _pool(
         return RayPool(ray, None if isinstance(workers, str) else workers, shared)
     if isinstance(workers, int):
         return LocalPool(workers)
-    view.note("workers: measuring how the cores are shared best")
+    view.note("workers: measuring which number of runs at a time is fastest")
     best, *others = fastest_split(configs[0], len(configs))
     view.note("workers: " + "; ".join([f"{best} (taken)", *map(str, others)]))
     return LocalPool(best.workers, best.threads)
@@ -192,7 +203,7 @@ def _train_all(
     tried: set[str] = set()
 
     def take(outcomes: list[Outcome]) -> list[Outcome]:
-        r"""Enters finished runs into the ledger and returns the failed ones."""
+        r"""Adds finished runs to the ledger and returns the failed ones."""
         for outcome in outcomes:
             if not outcome.reason:
                 job = outcome.job
@@ -220,6 +231,6 @@ def _train_all(
             if signals.asked:
                 view.note("stopping: each run finishes its step and saves its state")
                 for outcome in take(pool.stop()):
-                    if outcome.log is not None:  # it failed at nothing
+                    if outcome.log is not None:  # it was interrupted and did not fail
                         outcome.log.unlink(missing_ok=True)
                 raise Stopped("stopped")

@@ -1,4 +1,4 @@
-r"""The paper's search for rates and decays, as runs."""
+r"""The runs of the paper's search for learning rates and weight decays."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ __all__ = ["search", "trials"]
 
 
 def trials(planned: list[Planned]) -> list[Planned]:
-    r"""All runs of the searches of some rows, each on the first of its seeds."""
+    r"""Returns all runs of the searches for the rows of ``planned``, each with its first seed."""
     return [trial for run in _first_seeds(planned) for trial in grid(run)]
 
 
@@ -21,21 +21,21 @@ def search(
     results: str | Path,
     train: Callable[[list[Planned]], Summary],
 ) -> tuple[list[Planned], list[Choice]]:
-    r"""Trains the paper's grid for each row on its first seed, picks by validation alone, and
-    writes what was picked into ``results/searches``.
+    r"""Trains the paper's grid of learning rates and weight decays for each row on its first seed,
+    chooses by the validation metric, and writes the choices into ``results/searches``.
 
     Args:
-        planned: The runs of a table.
-        results: The folder of the ledgers.
-        train: Trains runs and writes them into the ledgers.
+        planned (list): The runs of a table.
+        results (str): The folder of the ledgers.
+        train (Callable): Trains runs and adds them to the ledgers.
 
     Returns:
-        The runs with the rates and decays that were picked, and the choices.
+        The runs with the chosen learning rates and weight decays, and the choices.
     """
     results = Path(results).expanduser()
     summary = train(trials(planned))
     if summary.failed:
-        raise ValueError(f"search: all runs must end before one can be picked; {summary}")
+        raise ValueError(f"search: all runs must finish before one can be chosen; {summary}")
     choices = {}
     for run in _first_seeds(planned):
         choice = choose(run, ledger_of(run.table, results).entries())

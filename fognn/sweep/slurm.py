@@ -1,4 +1,4 @@
-r"""The runs of a table as a job array of SLURM."""
+r"""Export of runs as a SLURM job array."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ from fognn.utils.files import write_whole
 
 __all__ = ["export_slurm"]
 
-# A task reads its own line: config, folder. Bash keeps the names whole, whatever is in them.
+# A task reads its line of runs.tsv: config, folder. Paths may contain spaces and other characters.
 _ARRAY = r"""#!/bin/bash
 #SBATCH --job-name=fognn
 #SBATCH --array=0-{last}%{parallel}
@@ -40,7 +40,7 @@ export OMP_NUM_THREADS={cpus} MKL_NUM_THREADS={cpus}
 {python} -m fognn train --config "$config" -o "$folder" --quiet &
 run=$!
 late=
-# Shortly before its time is over, SLURM sends USR1: the run saves its place, and is queued again.
+# Shortly before the time limit SLURM sends USR1: the run saves its state, and is queued again.
 trap 'late=yes; kill -TERM $run' USR1
 trap 'kill -TERM $run' TERM INT
 wait $run
@@ -62,7 +62,7 @@ _LEDGER = r"""#!/bin/bash
 #SBATCH --time={time}
 #SBATCH --output="{logs}/ledger.log"
 {options}
-# Writes the finished runs into the ledger. What failed in the array is tried once more here.
+# Adds the finished runs to the ledger. Runs that failed in the array are tried again here.
 cd {here} || exit 1
 exec {command}
 """
@@ -89,32 +89,38 @@ def export_slurm(
     options: Sequence[str] = (),
     python: str = sys.executable,
 ) -> Path:
-    r"""Writes a job array for SLURM; nothing is queued.
+    r"""Writes a SLURM job array. Nothing is submitted.
 
-    The folder has ``submit.sh``, to be run once; ``array.sh``, whose task :math:`i` trains line
-    :math:`i` of ``runs.tsv``; ``ledger.sh``, which waits for the array; and a configuration for
-    each run. All machines must see the folder, ``runs`` and the data.
+    The folder has ``submit.sh``, which submits the jobs; ``array.sh``, whose task :math:`i` trains
+    the run of line :math:`i` of ``runs.tsv``; ``ledger.sh``, which runs after the array; and a
+    configuration for each run. All machines must share the folder, ``runs`` and the data.
 
     Args:
-        planned: The runs.
-        path: The folder to write.
-        runs: The folder of the run folders.
-        command: The command that writes the ledger, as ``fognn reproduce zinc --seeds 4``; it is
-            run in the present folder.
-        parallel: The most runs at a time.
-        cpus: Cores, and threads, of each.
-        time: The most time of a task, as SLURM writes it. A run that needs more is queued again.
-        options: Further options of ``sbatch``, as ``["--partition=long", "--mem=4G"]``.
-        python: The Python to run, where it is another one on the cluster.
+        planned (list): The runs.
+        path (str): The folder to write.
+        runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
+        command (str): The command that writes the ledger, such as
+            ``fognn reproduce zinc --seeds 4``; it is run in the current working directory.
+        parallel (int, optional): Maximum number of runs at a time. (default: :obj:`32`)
+        cpus (int, optional): Number of cores, and of threads, of each run. (default: :obj:`1`)
+        time (str, optional): The time limit of a task, in SLURM's format. A run that takes longer
+            is queued again. (default: :obj:`"24:00:00"`)
+        options (list, optional): Further options of ``sbatch``, such as
+            ``["--partition=long", "--mem=4G"]``. (default: :obj:`()`)
+        python (str, optional): The Python interpreter on the cluster.
+            (default: ``sys.executable``)
+
+    Returns:
+        The path of ``submit.sh``.
     """
     for name, value in (("parallel", parallel), ("cpus", cpus)):
         checks.positive_int("export_slurm", name, value)
     if not planned:
-        raise ValueError("export_slurm: planned must hold a run, got none")
+        raise ValueError("export_slurm: planned must have at least one run, got none")
     for option in options:
         if not option.startswith("-") or "\n" in option:
             raise ValueError(
-                f"export_slurm: options must be of sbatch, as --mem=4G, got {option!r}"
+                f"export_slurm: options must be of sbatch, such as --mem=4G, got {option!r}"
             )
     path, runs = Path(path).expanduser().resolve(), Path(runs).expanduser().resolve()
     lines = []
@@ -123,11 +129,13 @@ def export_slurm(
         config = path / "configs" / run.table / f"{run.name}.yaml"
         check_folder(folder, run.config)
         if "\t" in f"{config}{folder}" or "\n" in f"{config}{folder}":
-            raise ValueError(f"export_slurm: path and runs must hold no tab, got {str(folder)!r}")
+            raise ValueError(
+                f"export_slurm: path and runs must not have tabs or newlines, got {str(folder)!r}"
+            )
         _write(config, with_threads(run.config, cpus).to_yaml())
         lines.append(f"{config}\t{folder}\n")
     _write(path / "runs.tsv", "".join(lines))
-    # SLURM does not make the folder of the logs.
+    # SLURM does not create the folder of the logs.
     (path / "logs").mkdir(exist_ok=True)
     filled = {
         "last": len(planned) - 1,

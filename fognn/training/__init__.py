@@ -1,4 +1,4 @@
-r"""One run: its configuration, the loop on Lightning's Fabric, its folder, its result."""
+r"""Training of one run: configuration, loop (on Lightning's Fabric), run folder, result."""
 
 from typing import TYPE_CHECKING
 

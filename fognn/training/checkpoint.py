@@ -1,4 +1,4 @@
-r"""Checkpoints: written whole, read without running any code."""
+r"""Checkpoints: written atomically, and read without running any code that they name."""
 
 import zipfile
 from dataclasses import asdict
@@ -29,9 +29,14 @@ FORMAT = 1
 
 
 def untrained_model(config: Config, task: Task | None) -> Module:
-    r"""The untrained network of a run, its weights drawn from the run's seed.
+    r"""Returns the untrained network of a run, initialised with the run's seed.
 
-    The random numbers of the caller are as they were before.
+    The caller's random state is not changed.
+
+    Args:
+        config (Config): The run.
+        task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
+            images.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -39,19 +44,21 @@ def untrained_model(config: Config, task: Task | None) -> Module:
 
 
 def model_arguments(config: Config, task: Task | None) -> dict[str, Any]:
-    r"""The settings of the network; of images the number of classes is in the data."""
+    r"""Returns the arguments of :func:`fognn.create_model` for a run. Few-shot networks get their
+    number of classes from the data."""
     own = {"n_way": config.data.n_way} if task is None else {}
     return own | config.model.settings
 
 
 def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:
-    r"""Writes a checkpoint that stands for itself: how the network is built is in it.
+    r"""Writes a checkpoint with all that is needed to rebuild the network.
 
     Args:
-        path: Where.
-        config: The run.
-        task: What the network reads and answers.
-        state: Tensors and plain values by name; ``"model"`` holds the network's weights.
+        path (Path): The file to write.
+        config (Config): The run.
+        task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
+            images.
+        state (dict): Tensors and plain values by name; ``"model"`` has the network's weights.
     """
     content = {
         "format": FORMAT,
@@ -64,26 +71,35 @@ def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    r"""Reads a checkpoint. It cannot make Python run anything: ``weights_only=True``, and none of
-    the names that PyG adds to torch's list."""
+    r"""Reads a checkpoint, with :func:`fognn.utils.torch_files.load_torch`, which runs no code.
+
+    Raises:
+        ValueError: If the file does not exist.
+        FileError: If the file is damaged, or is not a checkpoint of this version.
+    """
     try:
         content = load_torch(path)
-        with zipfile.ZipFile(path) as parts:  # torch does not look at the checksums
+        with zipfile.ZipFile(path) as parts:  # torch does not verify the checksums
             if (broken := parts.testzip()) is not None:
                 raise ValueError(f"the checksum of {broken} is wrong")
     except FileNotFoundError as error:
-        raise ValueError(f"{path} is not there: the run has not finished an epoch yet") from error
+        raise ValueError(f"{path} does not exist: the run has not finished an epoch yet") from error
     except DAMAGE as error:
         raise FileError(
             f"{path} is damaged ({type(error).__name__}): remove it to train from the beginning"
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileError(f"{path} is no checkpoint of this version of fognn")
+        raise FileError(f"{path} is not a checkpoint of this version of fognn")
     return content
 
 
 def rebuild(content: dict[str, Any]) -> tuple[Module, Config, Task | None]:
-    r"""The trained network of a checkpoint, ready to predict, and how it was made."""
+    r"""Returns the trained network of a checkpoint, in evaluation mode, its configuration and its
+    task.
+
+    Args:
+        content (dict): The result of :func:`read_checkpoint`.
+    """
     config = Config.from_dict(content["config"], "checkpoint")
     task = None if content["task"] is None else Task(**content["task"])
     model = untrained_model(config, task)
@@ -94,11 +110,13 @@ def rebuild(content: dict[str, Any]) -> tuple[Module, Config, Task | None]:
 
 
 def load(run: str | Path, checkpoint: str = "best") -> Module:
-    r"""The trained network of a run, in evaluation mode, ready to predict.
+    r"""Loads the trained network of a run, in evaluation mode.
 
     Args:
-        run: A run folder, a checkpoint in one, or a folder of :func:`fognn.training.export`.
-        checkpoint: ``"best"``, the best validation epoch, or ``"last"``.
+        run (str): A run folder, a checkpoint in one, or a folder of
+            :func:`fognn.training.export`.
+        checkpoint (str, optional): ``"best"`` for the epoch with the best validation metric, or
+            ``"last"``. (default: :obj:`"best"`)
     """
     if (Path(run).expanduser() / "config.json").is_file():
         from fognn.models import PretrainedNet
@@ -108,7 +126,12 @@ def load(run: str | Path, checkpoint: str = "best") -> Module:
 
 
 def load_run(run: str | Path, checkpoint: str = "best") -> tuple[Module, Config, Task | None]:
-    r"""The network like :func:`load`, and how it was made."""
+    r"""Loads the network like :func:`load`, and its configuration and task.
+
+    Args:
+        run (str): A run folder, or a checkpoint in one.
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
+    """
     path = Path(run).expanduser()
     if path.is_file():
         return rebuild(read_checkpoint(path))
@@ -116,5 +139,7 @@ def load_run(run: str | Path, checkpoint: str = "best") -> tuple[Module, Config,
     if not (path / "config.yaml").is_file():
         raise ValueError(f"run must be a run folder or a checkpoint, got {str(run)!r}")
     if (path / "fold-1").is_dir():
-        raise ValueError(f"run {str(run)!r} has a network for each fold: name one, as {run}/fold-1")
+        raise ValueError(
+            f"run must name one fold of a run over folds, such as {run}/fold-1, got {str(run)!r}"
+        )
     return rebuild(read_checkpoint(path / f"{checkpoint}.ckpt"))

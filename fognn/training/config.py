@@ -1,5 +1,6 @@
-r"""The configuration of a run. A setting is written down here and nowhere else: ``config.yaml``,
-:func:`fognn.train` and the options of ``fognn train`` follow from its field."""
+r"""The configuration of a run. A setting is defined by its field here, and only here: the keys of
+``config.yaml``, the arguments of :func:`fognn.train` and the options of ``fognn train`` are derived
+from the fields."""
 
 import dataclasses
 import hashlib
@@ -45,7 +46,7 @@ class DataConfig:
     fraction: Fraction = 1.0
     """Fraction of each split to use, from its beginning."""
     seed: Index = 0
-    """Seed of generated graphs, and of the splits of your own file."""
+    """Seed of generated graphs, and of the splits of your own data."""
     fold: Count | None = None
     """IMDB-MULTI: the fold to hold out, from 1; all folds in turn if not given."""
     holdout: bool = False
@@ -80,11 +81,11 @@ class TrainingConfig:
     r"""The training of a run: Adam, with L2 in the gradient."""
 
     loss: Literal["l1", "cross_entropy", "balanced_cross_entropy"]
-    """Loss: l1, cross_entropy, or balanced_cross_entropy (weights (V - n_c) / V a batch)."""
+    """Loss: l1, cross_entropy, or balanced_cross_entropy (class weights (V - n_c) / V)."""
     metric: Literal["mae", "accuracy", "balanced_accuracy", "f1"]
     """Metric: mae, accuracy, balanced_accuracy (mean recall of the classes) or f1 (of class 1)."""
     batch_size: Count = 128
-    """Graphs, or few-shot tasks, in a step, over all ranks together."""
+    """Number of graphs, or few-shot tasks, in a batch, over all ranks."""
     epochs: Count = 1000
     """Maximum number of epochs."""
     steps: Count = 1000
@@ -92,18 +93,18 @@ class TrainingConfig:
     lr: Positive = 1e-3
     """Initial learning rate."""
     weight_decay: AtLeastZero = 0.0
-    """L2 weight."""
+    """Weight of the L2 penalty."""
     schedule: Literal["plateau", "step", "none"] = "plateau"
-    """plateau (reduce the rate after PATIENCE epochs without a lower validation loss, stop below
-    MIN_LR), step (reduce it every STEP epochs) or none."""
+    """plateau (reduce the learning rate after PATIENCE epochs without a lower validation loss, stop
+    below MIN_LR), step (reduce it every STEP epochs) or none."""
     factor: Fraction = 0.5
-    """Factor by which the rate is reduced."""
+    """Factor by which the learning rate is multiplied when it is reduced."""
     patience: Index = 10
-    """Epochs without improvement before the rate is reduced."""
+    """Epochs without improvement before the learning rate is reduced."""
     min_lr: AtLeastZero = 1e-5
     """Learning rate below which the training stops."""
     step: Count = 50
-    """Epochs between two reductions of the rate."""
+    """Epochs between two reductions of the learning rate."""
 
     def __post_init__(self) -> None:
         if (self.loss == "l1") != (self.metric == "mae"):
@@ -115,22 +116,23 @@ class TrainingConfig:
 
 @section
 class MachineConfig:
-    r"""Where a run is trained. It is not part of a run's identity, so a run may move to another
-    machine; but only the same device, threads, ranks and compiler give the same bits."""
+    r"""The machine that a run is trained on. It is not part of a run's identity: a run can be
+    resumed on another machine. Results are bitwise reproducible only with the same device, threads,
+    ranks and compile setting."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """auto, cpu, cuda or mps."""
     threads: Count | None = None
-    """Threads of each process."""
+    """Number of threads of each process."""
     ranks: Count = 1
-    """Processes that share each batch."""
+    """Number of processes that share each batch."""
     compile: bool = False
     """Compile the network with torch.compile."""
 
 
 @section
 class Config:
-    r"""The configuration of a run: a run folder with the same configuration is the same run.
+    r"""The configuration of a run. Two runs with the same :meth:`identity` are the same run.
 
     Args:
         data (DataConfig): The data.
@@ -140,7 +142,7 @@ class Config:
             (default: :obj:`0`)
         precision (str, optional): Precision of the weights and of the arithmetic.
             (default: :obj:`"32-true"`)
-        machine (MachineConfig, optional): Where it is trained.
+        machine (MachineConfig, optional): The machine that it is trained on.
     """
 
     data: DataConfig
@@ -160,7 +162,7 @@ class Config:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        r"""Nested mappings of plain values, as in ``config.yaml``."""
+        r"""Returns nested dicts of plain values, as in ``config.yaml``."""
         content = dataclasses.asdict(self)
         model = content["model"]
         content["model"] = {"name": model["name"], **model["settings"]}
@@ -168,8 +170,15 @@ class Config:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: str = "config") -> "Config":
-        r"""The opposite of :meth:`to_dict`. Raises an error that names an unknown, missing or
-        wrong setting."""
+        r"""Builds a configuration from the result of :meth:`to_dict`.
+
+        Args:
+            content (dict): Nested dicts of plain values.
+            where (str, optional): The prefix of error messages. (default: :obj:`"config"`)
+
+        Raises:
+            ValueError: If a setting is unknown, missing or invalid.
+        """
         parts = dict(as_mapping(content, where))
         try:
             for name, kind in SECTIONS.items():
@@ -185,7 +194,7 @@ class Config:
             raise ValueError(str(error).replace("config:", f"{where}:", 1)) from None
 
     def with_values(self, values: Mapping[str, Any]) -> "Config":
-        r"""A copy with some settings changed.
+        r"""Returns a copy with some settings changed.
 
         Args:
             values (dict): Settings by name, as :func:`setting_name` takes them:
@@ -201,21 +210,23 @@ class Config:
         return Config.from_dict(content)
 
     def identity(self) -> dict[str, Any]:
-        r"""The settings that tell this run from any other: all but where it is trained."""
+        r"""Returns the settings that define the run: all but those of the machine and the data
+        folder."""
         content = self.to_dict()
         del content["machine"], content["data"]["folder"]
         return content
 
     def digest(self) -> str:
-        r"""A short name of :meth:`identity`. Settings at their default do not count, so a setting
-        that a later version adds changes no name."""
+        r"""Returns a hash of :meth:`identity`, of 8 hexadecimal digits. Settings at their default
+        are left out, so a setting that a later version adds does not change it."""
         blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae")).identity()
         defaults = flat(blank)
         own = {k: v for k, v in flat(self.identity()).items() if v != defaults.get(k)}
         return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
 
     def differences(self, other: "Config") -> list[str]:
-        r"""Where the identities differ, as ``training.lr: 0.001 and 0.01``."""
+        r"""Returns the settings in which the identities differ, as
+        ``["training.lr: 0.001 and 0.01"]``."""
         mine, theirs = flat(self.identity()), flat(other.identity())
         return [
             f"{name}: {mine.get(name)!r} and {theirs.get(name)!r}"
@@ -224,7 +235,7 @@ class Config:
         ]
 
     def to_yaml(self) -> str:
-        r"""The text of ``config.yaml``."""
+        r"""Returns the text of ``config.yaml``."""
         return yaml.safe_dump(self.to_dict(), sort_keys=False)
 
     @classmethod
@@ -233,7 +244,7 @@ class Config:
         try:
             content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError as error:
-            raise ValueError(f"config: {path} is not there") from error
+            raise ValueError(f"config: {path} does not exist") from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ValueError(f"config: {path} must be a YAML file: {error}") from error
         return cls.from_dict(content, str(path))
@@ -245,7 +256,7 @@ SECTIONS: dict[str, Any] = {
     "training": TrainingConfig,
     "machine": MachineConfig,
 }
-# The names of the sections themselves are no settings; those of the model are create_model's.
+# Without the sections themselves, and without model.*, which create_model checks.
 _NAMES = [
     *("seed", "precision"),
     *(
@@ -258,8 +269,12 @@ _NAMES = [
 
 
 def setting_name(name: str) -> str:
-    r"""The dotted name of a setting, from its dotted name or its last part alone: ``"lr"`` gives
-    ``"training.lr"``. Settings of the network are always dotted, as ``"model.h1"``."""
+    r"""Returns the dotted name of a setting: ``"training.lr"`` for ``"lr"``.
+
+    Args:
+        name (str): The dotted name, or its last part if that is unique. Settings of the network
+            are always dotted, as ``"model.h1"``.
+    """
     if name in _NAMES or (name.startswith("model.") and name != "model."):
         return name
     found = [known for known in _NAMES if known.partition(".")[2] == name != "name"]

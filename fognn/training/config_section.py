@@ -1,5 +1,5 @@
-r"""Sections of a configuration: pydantic dataclasses whose errors name the setting, what it must be
-and what it was."""
+r"""Sections of a configuration: pydantic dataclasses with one-line errors of the form
+``config: training.lr must be a number above 0, got -1``."""
 
 import difflib
 import functools
@@ -47,8 +47,8 @@ Index = Annotated[int, Field(ge=0)]
 
 @dataclass_transform(frozen_default=True, field_specifiers=(Field,))
 def section(cls: Section) -> Section:
-    r"""Makes a class a frozen, validated dataclass. A field is documented by the string below it,
-    which is also the help of its command line option."""
+    r"""Turns a class into a frozen, validated dataclass. The string below a field is its
+    description, and the help text of its command line option."""
     settings = ConfigDict(
         extra="forbid", strict=True, use_attribute_docstrings=True, arbitrary_types_allowed=True
     )
@@ -60,20 +60,20 @@ def section(cls: Section) -> Section:
         try:
             validated(self, *args, **values)
         except ValidationError as error:
-            raise ValueError(_in_words(made, error)) from None
+            raise ValueError(_message(made, error)) from None
 
     made.__init__ = init
     return made
 
 
 def field_help(kind: Any, name: str) -> str:
-    r"""The description of a field of a section."""
+    r"""Returns the description of a field of a section."""
     return kind.__pydantic_fields__[name].description or ""
 
 
-def _in_words(kind: Any, error: ValidationError) -> str:
+def _message(kind: Any, error: ValidationError) -> str:
     first = error.errors()[0]
-    if first["type"] == "value_error":  # of __post_init__, which has its own words
+    if first["type"] == "value_error":  # raised in __post_init__, with a complete message
         return str(first["ctx"]["error"])
     name, fields = str(first["loc"][0]), kind.__pydantic_fields__
     prefix = "" if kind.__name__ == "Config" else f"{_section_name(kind)}."
@@ -89,7 +89,7 @@ def _section_name(kind: Any) -> str:
 
 
 def _requirement(field: FieldInfo) -> str:
-    r"""``"an int of at least 1"``, ``"one of 'a', 'b'"``."""
+    r"""Describes the valid values of a field: ``"an int of at least 1"``, ``"one of 'a', 'b'"``."""
     kinds = [kind for kind in get_args(field.annotation) if kind is not type(None)]
     union = get_origin(field.annotation) not in (Literal, dict) and kinds
     annotation: Any = kinds[0] if union else field.annotation
@@ -100,10 +100,10 @@ def _requirement(field: FieldInfo) -> str:
     if get_origin(annotation) is Literal:
         return "one of " + ", ".join(map(repr, get_args(annotation)))
     names = {int: "an int", float: "a number", bool: "a bool", str: "a str", dict: "a mapping"}
-    words = {"gt": "above", "ge": "of at least", "le": "and at most", "lt": "and below"}
+    limit_names = {"gt": "above", "ge": "of at least", "le": "and at most", "lt": "and below"}
     limits = [
-        f"{word} {getattr(part, key)}"
-        for key, word in words.items()
+        f"{name} {getattr(part, key)}"
+        for key, name in limit_names.items()
         for part in metadata
         if getattr(part, key, None) is not None
     ]
@@ -112,14 +112,14 @@ def _requirement(field: FieldInfo) -> str:
 
 
 def unknown_setting(name: str, known: list[str]) -> str:
-    r"""The message for a setting that does not exist, with the nearest one that does."""
+    r"""Returns the error message for an unknown setting, with the most similar known one."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-    return f"config: {name!r} is no setting; {hint}"
+    return f"config: unknown setting {name!r}; {hint}"
 
 
 def as_mapping(content: Any, where: str) -> Mapping[str, Any]:
-    r"""Raises unless the content is a mapping with names as keys."""
+    r"""Returns ``content``; raises unless it is a mapping with strings as keys."""
     if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
         raise ValueError(f"{where} must be a mapping of names to values, got {content!r}")
     return content
@@ -131,7 +131,7 @@ def assignments(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not name.strip() or not equals:
-            raise ValueError(f"set must be NAME=VALUE, as model.h1=8, got {text!r}")
+            raise ValueError(f"set must be NAME=VALUE, such as model.h1=8, got {text!r}")
         try:
             values[name.strip()] = yaml.safe_load(value)
         except yaml.YAMLError as error:
@@ -140,7 +140,7 @@ def assignments(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def flat(content: Mapping[str, Any]) -> dict[str, Any]:
-    r"""Nested mappings as one mapping with dotted names."""
+    r"""Flattens nested mappings into one dict with dotted names."""
     entries: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, Mapping):

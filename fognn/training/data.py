@@ -1,4 +1,4 @@
-r"""From a configuration to the batches of its splits."""
+r"""Loaders for the splits of a run."""
 
 import hashlib
 import math
@@ -34,13 +34,13 @@ __all__ = [
     "task_of",
 ]
 
-# The limitation study takes ZINC with every atom the same.
+# The paper's study of limitations uses ZINC with the same type for every atom.
 PLAIN_ZINC = "ZINC-without-node-features"
 FOLDS = 10
 
 
 class Loader(Protocol):
-    r"""What the loop needs to iterate over an epoch."""
+    r"""The interface of a loader of batches."""
 
     def set_epoch(self, epoch: int) -> None: ...
     def __len__(self) -> int: ...
@@ -48,17 +48,18 @@ class Loader(Protocol):
 
 
 def few_shot(data: DataConfig) -> bool:
-    r"""Whether these are images for few-shot learning."""
+    r"""Returns whether the dataset consists of images for few-shot learning."""
     return not is_file(data) and _entry(data).kind == "images"
 
 
 def folded(data: DataConfig) -> bool:
-    r"""Whether the dataset has folds in place of splits."""
+    r"""Returns whether the dataset has folds instead of splits."""
     return not is_file(data) and not _entry(data).splits
 
 
 def task_of(data: DataConfig) -> Task | None:
-    r"""What a network reads and answers on these data; :obj:`None` for images."""
+    r"""Returns the task of a dataset: the inputs and outputs of its networks; :obj:`None` for
+    few-shot images."""
     if is_file(data):
         return own_task(data)
     entry = _entry(data)
@@ -66,13 +67,15 @@ def task_of(data: DataConfig) -> Task | None:
 
 
 def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -> Loader:
-    r"""The batches of a split, those of one rank for training.
+    r"""Returns the loader of a split.
 
     Args:
-        config: The run.
-        split: ``"train"`` (shuffled by the run's seed), ``"val"`` or ``"test"``.
-        rank: Number of this process.
-        world_size: Number of processes that share each batch.
+        config (Config): The run.
+        split (str): ``"train"`` (shuffled with the run's seed), ``"val"`` or ``"test"``.
+        rank (int, optional): The rank whose part of each training batch is loaded. Batches of
+            other splits are not divided. (default: :obj:`0`)
+        world_size (int, optional): Number of ranks that share each training batch.
+            (default: :obj:`1`)
     """
     data, size = config.data, config.training.batch_size
     if split not in splits_of(data):
@@ -96,20 +99,20 @@ def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -
 
 
 def splits_of(data: DataConfig) -> tuple[str, ...]:
-    r"""The splits that there are. A held-out fold without ``holdout`` is ``"val"``: it is looked
-    at in every epoch, so it cannot be called a test."""
+    r"""Returns the names of the splits. A held-out fold without ``holdout`` is ``"val"`` and not
+    ``"test"``, because it is evaluated in every epoch."""
     if folded(data) and not data.holdout:
         return ("train", "val")
     return ("train", "val", "test")
 
 
 def joint_fingerprint(parts: Iterable[str]) -> str:
-    r"""One checksum of the checksums of splits, or of folds."""
+    r"""Combines the checksums of splits, or of folds, into one."""
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
 
 def data_fingerprint(config: Config) -> str:
-    r"""The checksum of all data that a run reads, as in its result."""
+    r"""Returns the checksum of all data of a run, as in its :class:`~fognn.training.Result`."""
     if folded(config.data) and config.data.fold is None:
         folds = (config.with_values({"data.fold": fold}) for fold in range(1, FOLDS + 1))
         return joint_fingerprint(map(data_fingerprint, folds))
@@ -119,9 +122,9 @@ def data_fingerprint(config: Config) -> str:
 
 
 def fingerprint(loader: Loader) -> str:
-    r"""A checksum of the graphs, or images, of a loader."""
+    r"""Returns a checksum of the graphs, or images, of a loader."""
     if isinstance(loader, PackedLoader):
-        # PyG gives the names of attributes in another order in each process.
+        # PyG's order of attributes differs between processes.
         columns = loader.pack.columns
         values = [columns[name].values for name in sorted(columns)]
         edges = loader.pack.edges
@@ -138,9 +141,20 @@ def fingerprint(loader: Loader) -> str:
 
 @dataclass
 class EpisodeLoader:
-    r"""The tasks of an epoch: of few-shot learning, each with its own support set and one query.
+    r"""A loader of few-shot tasks, each with its own support set and one query.
 
-    Training never sees an episode twice; validation and test see the same ones in every epoch.
+    Each epoch of the training has new tasks; validation and test have the same ones in every epoch.
+
+    Args:
+        images (ImageSet): The images.
+        data (DataConfig): The numbers of classes and of images of a task.
+        tasks (int): Number of tasks in an epoch.
+        batch_size (int): Number of tasks in a batch, over all ranks.
+        seed (int): The seed of the tasks.
+        train (bool): Whether each epoch has new tasks.
+        rank (int, optional): The rank of this process. (default: :obj:`0`)
+        world_size (int, optional): Number of ranks. (default: :obj:`1`)
+        epoch (int, optional): The epoch, from 0. (default: :obj:`0`)
     """
 
     images: ImageSet
@@ -183,7 +197,7 @@ def _entry(data: DataConfig) -> DatasetInfo:
 
 def _images(data: DataConfig, split: str) -> ImageSet:
     entry = _entry(data)
-    # Omniglot's usual split has no classes for validation: new tasks from those of training.
+    # Omniglot's usual split has no validation classes: validate on tasks of training classes.
     images: ImageSet = entry.open(split if split in entry.splits else "train", data.folder)
     return images
 
@@ -205,9 +219,9 @@ def _fold(data: DataConfig, split: str) -> Any:
     folds = graphs.folds()
     number = data.fold
     if number is None or number > len(folds):
-        raise ValueError(f"config: data.fold must lie in 1..{len(folds)}, got {number}")
+        raise ValueError(f"config: data.fold must be in 1..{len(folds)}, got {number}")
     held_out = folds[number - 1][1]
-    # Of the folds' files, test_idx of fold k is what no other fold tests on.
+    # With holdout, the best epoch is chosen on the next fold.
     next_one = folds[number % len(folds)][1]
     if split == "train":
         without = torch.cat([held_out, next_one]) if data.holdout else held_out

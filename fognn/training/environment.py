@@ -1,4 +1,4 @@
-r"""What a run ran on: versions, the commit, the machine."""
+r"""The environment of a run: versions, commit, machine and device."""
 
 import os
 import platform
@@ -18,14 +18,14 @@ _PACKAGES = ("torch", "torch_geometric", "lightning", "torchmetrics", "numpy")
 
 
 def environment() -> dict[str, Any]:
-    r"""Versions, commit, threads and machine, as they stand in ``result.json``."""
+    r"""Returns versions, commit, threads and machine, as in ``result.json``."""
     versions = {"fognn": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
             versions[package] = "not installed"
-    versions["torch"] = torch.__version__  # with the kind of build, as +cpu
+    versions["torch"] = torch.__version__  # with the build, such as +cpu
     return {
         "versions": versions,
         "commit": commit(),
@@ -41,12 +41,12 @@ def environment() -> dict[str, Any]:
 
 
 def report_environment() -> str:
-    r"""The environment in lines, for people."""
+    r"""Returns the environment as text, for ``fognn info``."""
     content = environment()
     machine = content["machine"]
     lines = dict(content["versions"])
     lines |= {
-        "commit": content["commit"] or "no clone",
+        "commit": content["commit"] or "none (not run from a clone)",
         "system": machine["system"],
         "processor": f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB",
         "threads": content["threads"],
@@ -59,7 +59,15 @@ def report_environment() -> str:
 
 
 def device_of(name: str) -> str:
-    r"""The device that ``"auto"`` means here; one that is not here is an error."""
+    r"""Returns the device to train on.
+
+    Args:
+        name (str): ``"cpu"``, ``"cuda"``, ``"mps"``, or ``"auto"`` for the fastest that this
+            machine has.
+
+    Raises:
+        ValueError: If this machine does not have the device.
+    """
     here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": _has_mps()}
     if name == "auto":
         return "cuda" if here["cuda"] else "mps" if here["mps"] else "cpu"
@@ -70,7 +78,8 @@ def device_of(name: str) -> str:
 
 
 def commit() -> str | None:
-    r"""The commit that fognn runs from, if it runs from a clone; changes are said."""
+    r"""Returns the commit of the clone that fognn runs from, with ``" with changes"`` appended if
+    tracked files differ from it; :obj:`None` without a clone."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None

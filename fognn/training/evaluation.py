@@ -1,4 +1,4 @@
-r"""What a network says of a batch, and how good that is."""
+r"""Evaluation of a network on a split."""
 
 import statistics
 from itertools import islice
@@ -21,11 +21,11 @@ __all__ = ["answer", "evaluate", "evaluate_model"]
 
 
 def answer(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
-    r"""What a network says of a batch, and what it should have said."""
+    r"""Runs a network on a batch; returns its predictions and the targets."""
     if hasattr(batch, "support"):
         return model(batch.support, batch.support_labels, batch.query), batch.query_labels
     edge_attr = batch.edge_attr if "edge_attr" in batch else None
-    # Plain tensors: torch.compile would trace PyG's EdgeIndex anew for each batch.
+    # Plain tensors, because torch.compile would retrace PyG's EdgeIndex for each batch.
     edges = adjacency(batch.edge_index, batch.num_nodes)
     out = model(batch.x, edges, edge_attr, batch.batch, batch.num_graphs)
     return out, batch.y
@@ -34,8 +34,18 @@ def answer(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
 def evaluate_model(
     model: Module, loader: Loader, training: TrainingConfig, classes: int, fabric: Fabric
 ) -> dict[str, float]:
-    r"""Loss and metric of a split. Ranks take whole batches in turn, so that the average over
-    batches is the same for any number of ranks."""
+    r"""Returns the ``"loss"`` of a split, and its metric over ``"batches"`` and over ``"items"``.
+
+    Ranks evaluate whole batches in turn, so that the average over batches does not depend on the
+    number of ranks.
+
+    Args:
+        model (torch.nn.Module): The network.
+        loader (Loader): The batches of the split.
+        training (TrainingConfig): The loss and the metric.
+        classes (int): Number of classes, or of values.
+        fabric (Fabric): The devices and ranks.
+    """
     meter = Meter(training, classes, fabric)
     model.eval()
     with torch.no_grad():
@@ -54,21 +64,30 @@ def evaluate(
     threads: int | None = None,
     data: str | Path | None = None,
 ) -> dict[str, float]:
-    r"""Loss, and the metric over batches and over items, of a split, named as the columns of
-    ``metrics.csv`` are; for a run over folds the mean of its folds, each at its own best epoch.
+    r"""Evaluates a trained run on one of its splits.
 
     Args:
-        run: A run folder, or a checkpoint in one.
-        split: ``"train"``, ``"val"`` or ``"test"``.
-        checkpoint: ``"best"`` or ``"last"``.
-        device: As in :class:`~fognn.training.MachineConfig`.
-        threads: As in :class:`~fognn.training.MachineConfig`.
-        data: The folder with real files, where it is not that of the training.
+        run (str): A run folder, or a checkpoint in one.
+        split (str, optional): ``"train"``, ``"val"`` or ``"test"``. (default: :obj:`"test"`)
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
+        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
+            (default: :obj:`"auto"`)
+        threads (int, optional): As in :class:`~fognn.training.MachineConfig`.
+            (default: :obj:`None`)
+        data (str, optional): The folder with the files of the datasets, if it is not that of the
+            training. (default: :obj:`None`)
+
+    Returns:
+        The loss, and the metric over batches and over items, with the names of the columns of
+        ``metrics.csv``. For a run over folds, the mean over folds, each at its own checkpoint.
     """
     folds = sorted(Path(run).expanduser().glob("fold-*/config.yaml"))
     if folds:
         if not (Path(run).expanduser() / "result.json").is_file():
-            raise ValueError(f"run {str(run)!r} has not finished all its folds: name one of them")
+            raise ValueError(
+                f"run must have finished all its folds, or name one of them, such as {run}/fold-1, "
+                f"got {str(run)!r}"
+            )
         each = [evaluate(path.parent, split, checkpoint, device, threads, data) for path in folds]
         return {name: statistics.fmean(score[name] for score in each) for name in each[0]}
     net, config, task = load_run(run, checkpoint)
@@ -85,7 +104,7 @@ def evaluate(
 
 
 def _here(config: Config, device: str, threads: int | None, data: str | Path | None) -> Config:
-    r"""The run on this machine, in one process."""
+    r"""Returns the configuration for one process of this machine."""
     here = {"device": device, "threads": threads, "ranks": 1, "compile": False}
     changes: dict[str, Any] = {f"machine.{name}": value for name, value in here.items()}
     if data is not None:

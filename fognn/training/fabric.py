@@ -1,4 +1,4 @@
-r"""Devices, processes and threads, through Lightning's Fabric."""
+r"""Devices, processes and threads, with Lightning's Fabric."""
 
 import inspect
 import os
@@ -18,23 +18,24 @@ __all__ = ["make_fabric", "rank", "threads_of", "without_denormals", "world"]
 
 
 def world() -> tuple[int, int]:
-    r"""The number of processes that torchrun started, and of machines; one if it did not."""
+    r"""Returns the numbers of processes and of machines that torchrun started; ``(1, 1)`` without
+    torchrun."""
     if not torch.distributed.is_torchelastic_launched():
         return 1, 1
     return int(os.environ["WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
 
 
 def rank() -> int:
-    r"""The number of this process among those that torchrun started; 0 if it did not."""
+    r"""Returns the rank of this process under torchrun; 0 without torchrun."""
     return int(os.environ["RANK"]) if torch.distributed.is_torchelastic_launched() else 0
 
 
 def make_fabric(config: Config, logger: Any = None) -> Fabric:
-    r"""Lightning's Fabric for this process: alone, or one of several that torchrun started.
+    r"""Returns a Fabric for this process, alone or one of several that torchrun started.
 
     Args:
-        config: Names device and precision.
-        logger: A logger of Lightning.
+        config (Config): The run, with its device and precision.
+        logger (Logger, optional): A logger of Lightning. (default: :obj:`None`)
     """
     world_size, nodes = world()
     if config.training.batch_size % world_size:
@@ -55,20 +56,22 @@ def make_fabric(config: Config, logger: Any = None) -> Fabric:
 
 
 def _ddp() -> DDPStrategy:
-    r"""Gradients are shared, buffers are not: they are the same in all ranks (see
-    :func:`~fognn.training.sync_norm.synchronise`), and to send them at each forward would hang
-    where one rank has a batch more to evaluate than another."""
-    # Torch gave the option another name, and warns of the old one.
+    r"""Returns the strategy for several ranks, without the broadcast of buffers at each forward.
+
+    Buffers are equal on all ranks anyway (see :func:`~fognn.training.sync_norm.synchronise`), and
+    the broadcast would hang in evaluation, where one rank can have one batch more than another.
+    """
+    # Torch renamed the option, and warns about the old name.
     known = inspect.signature(DistributedDataParallel).parameters
     name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
-    # Nothing reads the edge features of GatedGCN's last layer: some weights get no gradient.
+    # The edge output of GatedGCN's last layer is not used, so some weights get no gradient.
     options: dict[str, Any] = {name: False, "find_unused_parameters": True}
     return DDPStrategy(**options)
 
 
 @contextmanager
 def threads_of(config: Config) -> Iterator[None]:
-    r"""Sets the number of threads of torch, and sets it back."""
+    r"""Sets torch's number of threads within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(config.machine.threads or max(1, before // config.machine.ranks))
     try:
@@ -79,11 +82,12 @@ def threads_of(config: Config) -> Iterator[None]:
 
 @contextmanager
 def without_denormals() -> Iterator[None]:
-    r"""Numbers too small for a float's full precision (below 1e-38) become 0, on the CPU.
+    r"""Flushes denormal numbers (below 1e-38) to 0 within the block, on the CPU.
 
-    Weight decay makes many of them: a weight that nothing reads shrinks for ever. A product with
-    them takes a hundred times as long, and an epoch twice. Threads have the setting from the one
-    that starts them: those that torch has started before go on as they were.
+    Weight decay produces many of them, because a weight that gets no gradient shrinks in each step.
+    A product with a denormal number takes about 100 times as long, and an epoch twice as long.
+    A thread inherits the setting from the thread that starts it; threads that torch has started
+    before are not affected.
     """
     before = bool(torch.tensor(1e-39) * 1 == 0)
     torch.set_flush_denormal(True)

@@ -1,4 +1,4 @@
-r"""A run over all folds of a dataset: each fold a run of its own, and their mean."""
+r"""Runs over all folds of a dataset: one run for each fold, and their mean."""
 
 import dataclasses
 import math
@@ -20,23 +20,23 @@ __all__ = ["fit_folds"]
 def fit_folds(
     config: Config, folder: Path, command: str, fit_fold: Callable[[Config, Path], Result]
 ) -> Result:
-    r"""Trains all folds, one after another, or goes on where it stopped.
+    r"""Trains all folds one after another, or resumes an interrupted run.
 
-    The folder has one run folder a fold, and the mean of their curves in ``metrics.csv``. The best
-    epoch is that of the mean curve, as in the paper, where the folds have as many epochs.
+    The folder has a run folder for each fold, and the mean of their curves in ``metrics.csv``. The
+    best epoch is that of the mean curve, as in the paper, where all folds have the same number of
+    epochs.
 
     Args:
-        config: The run, with ``data.fold`` left open.
-        folder: Its folder.
-        command: The command that repeats it.
-        fit_fold: Trains one fold.
+        config (Config): The run, with ``data.fold=None``.
+        folder (Path): The run folder.
+        command (str): The command that repeats the run.
+        fit_fold (Callable): Trains one fold in a folder.
     """
     check_folder(folder, config)
     if (folder / "result.json").exists():
         return Result.read(folder)
-    untrained_model(
-        config, task_of(config.data)
-    )  # a wrong setting is found before the folder is made
+    # Raises for an invalid setting of the network before the folder is created.
+    untrained_model(config, task_of(config.data))
     run = RunFolder(folder, config)
     try:
         results = []
@@ -56,7 +56,7 @@ def fit_folds(
 
 
 def _mean_curve(curves: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    # A plateau may end folds at different epochs: the mean ends with the first.
+    # With a plateau, folds can end at different epochs: the mean ends with the shortest.
     return [
         {
             name: rows[0][name] if name == "epoch" else statistics.fmean(row[name] for row in rows)
@@ -80,8 +80,8 @@ def _mean_result(
     best_epoch = curve.index(best) + 1
     tests = [result.test for result in results if result.test is not None]
     test = _each(tests, statistics.fmean) if tests else None
-    # All folds share the best epoch of the mean curve, as in the paper; on a test fold of its own,
-    # each was tested at its own.
+    # Validation scores of all folds are taken at the best epoch of the mean curve, as in the paper;
+    # test scores, with holdout, at each fold's own best epoch.
     at_best = [curve[best_epoch - 1] for curve in curves]
     vals = [
         {

@@ -1,4 +1,4 @@
-r"""A trained network as a folder of the Hugging Face hub."""
+r"""Export of a trained network as a Hugging Face folder."""
 
 from pathlib import Path
 
@@ -8,19 +8,21 @@ __all__ = ["export"]
 
 
 def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Path:
-    r"""Writes the network of a run into a folder as the Hugging Face hub keeps it, offline:
-    ``config.json``, the weights in float32, a model card. :class:`fognn.models.PretrainedNet`
-    reads it.
+    r"""Writes the network of a run as a Hugging Face folder: ``config.json``, the weights in
+    float32 and a model card. Nothing is uploaded. :class:`fognn.models.PretrainedNet` reads it.
 
     Args:
-        run: A run folder, or a checkpoint in one.
-        folder: Where.
-        checkpoint: ``"best"`` or ``"last"``.
+        run (str): A run folder, or a checkpoint in one.
+        folder (str): The folder to write.
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
+
+    Returns:
+        The folder.
     """
     from fognn.models import PretrainedNet
 
     net, config, task = load_run(run, checkpoint)
-    twin = PretrainedNet(config.model.name, task, **model_arguments(config, task))
-    twin.module.load_state_dict(net.state_dict())
-    twin.save_pretrained(folder)
+    exported = PretrainedNet(config.model.name, task, **model_arguments(config, task))
+    exported.module.load_state_dict(net.state_dict())
+    exported.save_pretrained(folder)
     return Path(folder)

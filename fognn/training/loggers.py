@@ -1,4 +1,4 @@
-r"""Loggers beside ``metrics.csv``, from Lightning."""
+r"""Lightning's loggers, in addition to ``metrics.csv``."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,20 +13,20 @@ LOGGERS = ("tensorboard", "mlflow", "wandb")
 
 
 def check_logger(name: str) -> None:
-    r"""Refuses a logger that is not known or not installed."""
+    r"""Raises if a logger is unknown or not installed."""
     checks.one_of("train", "logger", name, LOGGERS)
     if find_spec(name) is None:
         raise ImportError(f"logger {name!r} is not installed: pip install {name}")
 
 
 def make_logger(name: str, folder: Path, config: Config) -> Any:
-    r"""A logger that writes into the run folder, or where its own settings (environment
-    variables) say.
+    r"""Returns a logger that writes into the run folder, unless its own environment variables name
+    another place.
 
     Args:
-        name: One of :obj:`LOGGERS`.
-        folder: The run folder.
-        config: Its values are logged as hyperparameters.
+        name (str): One of :obj:`LOGGERS`.
+        folder (Path): The run folder.
+        config (Config): The run, logged as hyperparameters.
     """
     check_logger(name)
     logger: Any
@@ -43,6 +43,6 @@ def make_logger(name: str, folder: Path, config: Config) -> Any:
 
         logger = WandbLogger(name=folder.name, save_dir=folder, project="fognn")
     if name != "tensorboard":
-        # TensorBoard would make a run of its own for them.
+        # TensorBoard would create a separate run for the hyperparameters.
         logger.log_hyperparams(config.to_dict())
     return logger

@@ -1,4 +1,4 @@
-r"""The loop: one run, from the top to the bottom."""
+r"""The training loop of one run."""
 
 import logging
 import math
@@ -44,7 +44,16 @@ __all__ = ["fit_one"]
 
 @dataclass
 class Parts:
-    r"""The network and the batches of a run."""
+    r"""The network and the loaders of a run.
+
+    Args:
+        task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
+            images.
+        classes (int): Number of classes, or of values.
+        net (torch.nn.Module): The untrained network.
+        train (Loader): The training batches of this rank.
+        val (Loader): The validation batches.
+    """
 
     task: Task | None
     classes: int
@@ -54,6 +63,7 @@ class Parts:
 
     @classmethod
     def of(cls, config: Config) -> "Parts":
+        r"""Builds the network and opens the loaders."""
         task = task_of(config.data)
         return cls(
             task,
@@ -72,14 +82,16 @@ def fit_one(
     quiet: bool = False,
     logger: str | None = None,
 ) -> Result:
-    r"""Trains one run in this process, or goes on with it; called in each rank of several.
+    r"""Trains a run in this process, resumes an interrupted one, or reads a finished one. With
+    several ranks, it is called in each of them.
 
     Args:
-        config: The run.
-        folder: Its folder.
-        command: How to repeat it, for messages and for ``result.json``.
-        quiet: Show nothing.
-        logger: A further logger.
+        config (Config): The run.
+        folder (Path): The run folder.
+        command (str): The command that repeats the run, for messages and ``result.json``.
+        quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
+        logger (str, optional): A logger of :obj:`fognn.training.loggers.LOGGERS`.
+            (default: :obj:`None`)
     """
     if quiet:
         logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
@@ -87,12 +99,12 @@ def fit_one(
     if (folder / "result.json").exists():
         return Result.read(folder)
     first = rank() == 0
-    # Whatever can be wrong with settings or data is found before the folder is made.
+    # Before the folder is created, so that invalid settings or data leave no folder.
     parts = Parts.of(config)
     run = RunFolder(folder, config) if first else None
     try:
         own = make_logger(logger, folder, config) if first and logger is not None else None
-        # Each step seeds torch; the random numbers of the caller shall be as they were.
+        # Each step seeds torch, which must not change the caller's random state.
         with threads_of(config), torch.random.fork_rng(devices=[]):
             fabric = make_fabric(config, own)
             return _train(config, parts, folder, run, fabric, command, quiet or not first)
@@ -104,8 +116,8 @@ def fit_one(
         if not _lost_rank(error):
             raise
         lost = (
-            f"rank {rank()} lost the others, one of them has ended; the checkpoint of the last "
-            f"finished epoch is in {folder}; to resume: {command}"
+            f"rank {rank()} lost the connection to another rank, which has ended; the checkpoint "
+            f"of the last finished epoch is in {folder}; to resume: {command}"
         )
         if run is not None:
             run.log(lost)
@@ -139,17 +151,18 @@ def _train(
         saved = read_checkpoint(folder / "last.ckpt")
         if saved["data"] != data:
             raise ValueError(
-                f"data of {config.data.name} are not those that the run in {folder} began with: "
-                "name another folder, or get the data back"
+                f"data {config.data.name!r} have changed since the run in {folder} was started: "
+                "name another folder, or restore the data"
             )
         net.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         if schedule is not None:
             schedule.load_state_dict(saved["schedule"])
         state = State.from_dict(saved["state"])
-        if fabric.world_size > 1 and state.batch:  # one process saved it amid an epoch
+        if fabric.world_size > 1 and state.batch:  # only a single process saves within an epoch
             raise TrainingError(
-                f"{folder} was interrupted within an epoch in one process: resume it with one"
+                f"the run in {folder} was interrupted within an epoch: machine.ranks must be 1 to "
+                f"resume it, got {fabric.world_size}"
             )
 
     here = commit()
@@ -178,7 +191,7 @@ def _train(
         begun = f"resumes after epoch {len(state.history)}" if run.last.exists() else "begins"
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
-        if state.history:  # killed between a checkpoint and its metrics, it would miss a line
+        if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
             run.write_metrics(state.history)
     with StopSignals() as signals:
         while not state.stopped:
@@ -188,7 +201,7 @@ def _train(
                 meter.load_state_dict(state.meter)
             before, start = state.seconds, time.perf_counter()
             progress.epoch(epoch + 1, state.batch)
-            rate = adam.param_groups[0]["lr"]
+            lr = adam.param_groups[0]["lr"]
             model.train()
             train.set_epoch(epoch)
             for number, batch in enumerate(islice(train, state.batch, None), state.batch):
@@ -197,7 +210,7 @@ def _train(
                 loss = loss_of(training.loss, prediction, target, fabric)
                 value = loss.item()
                 if not math.isfinite(value):
-                    raise _diverged(f"loss of epoch {epoch + 1}, batch {number + 1}", value, rate)
+                    raise _diverged(f"loss of epoch {epoch + 1}, batch {number + 1}", value, lr)
                 optimizer.zero_grad()
                 fabric.backward(loss)
                 optimizer.step()
@@ -205,14 +218,14 @@ def _train(
                 progress.step(value)
                 if signals.asked:
                     progress.close()
-                    place = f"in epoch {epoch + 1} after batch {number + 1} of {len(train)}, saved"
+                    place = f"epoch {epoch + 1} after batch {number + 1} of {len(train)}, the state"
                     if fabric.world_size == 1:
                         state.batch, state.meter = number + 1, meter.state_dict()
                         state.seconds = before + time.perf_counter() - start
                         save()
-                    else:  # the others are at other batches
-                        place = f"in epoch {epoch + 1}, the epochs before it are"
-                    raise Stopped(f"stopped {place} in {folder}; to resume: {command}")
+                    else:  # ranks can be at different batches
+                        place = f"epoch {epoch + 1}, the state at the end of epoch {epoch}"
+                    raise Stopped(f"stopped in {place} is saved in {folder}; to resume: {command}")
             train_seconds = before + time.perf_counter() - start
             train_scores = meter.compute()
 
@@ -221,10 +234,10 @@ def _train(
             if not math.isfinite(val_scores["loss"]):
                 what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
                 if epoch + 1 == training.epochs or not _may_pass(net, state):
-                    raise _diverged(what, val_scores["loss"], rate)
+                    raise _diverged(what, val_scores["loss"], lr)
                 if run is not None:
                     run.log(f"the {what}, is {val_scores['loss']}; the training continues")
-            row = {"epoch": epoch + 1, "lr": rate}
+            row = {"epoch": epoch + 1, "lr": lr}
             for split, scores in (("train", train_scores), ("val", val_scores)):
                 row[f"{split}_loss"] = scores["loss"]
                 for kind in ("batches", "items"):
@@ -234,7 +247,7 @@ def _train(
             state.history.append(row)
             state.batch, state.meter, state.seconds = 0, None, 0.0
             with warnings.catch_warnings():
-                # A run that goes on after the last batch of an epoch has no step before this one.
+                # A run resumed after the last batch of an epoch has made no optimizer step yet.
                 warnings.filterwarnings("ignore", message="Detected call of .lr_scheduler.step")
                 if isinstance(schedule, ReduceLROnPlateau):
                     schedule.step(val_scores["loss"])
@@ -247,8 +260,8 @@ def _train(
             if state.is_best(training.metric):
                 state.best_epoch = epoch + 1
                 if run is not None:
-                    # Before last.ckpt: if we are killed in between, this epoch is trained again
-                    # and gives the same file again.
+                    # Before last.ckpt: after a kill in between, this epoch is trained again and
+                    # writes the same file again.
                     content = {"model": net.state_dict(), "epoch": epoch + 1}
                     write_checkpoint(run.best, config, task, content)
             save()
@@ -295,25 +308,26 @@ def _schedule(training: TrainingConfig, adam: Adam) -> ReduceLROnPlateau | StepL
 
 
 def _may_pass(net: Module, state: State) -> bool:
-    r"""Whether a validation loss that is no number may be one again.
+    r"""Returns whether a validation loss that is not finite may become finite again.
 
-    As long as the rate is high, the running statistics of the norms lag behind the weights. Where
-    all nodes are alike they are tiny, and what is divided by them overflows, in evaluation only.
+    While the learning rate is high, the running statistics of batch norm lag behind the weights. If
+    all nodes have nearly the same features, the running variance is tiny, and the division by it
+    can overflow, in evaluation only.
     """
     before = any(math.isfinite(row["val_loss"]) for row in state.history)
     return before and all(value.isfinite().all() for value in net.state_dict().values())
 
 
-def _diverged(what: str, value: float, rate: float) -> TrainingError:
+def _diverged(what: str, value: float, lr: float) -> TrainingError:
     return TrainingError(
-        f"the {what}, at a learning rate of {rate:g}, is {value}: try a lower one (--lr "
-        f"{rate / 10:g}), and look for NaN in the data; the checkpoint of the last good epoch "
-        "was kept"
+        f"the {what}, at a learning rate of {lr:g}, is {value}: try a lower learning rate (--lr "
+        f"{lr / 10:g}), and check the data for NaN; the checkpoint of the last finished epoch is "
+        "kept"
     )
 
 
 def _lost_rank(error: RuntimeError) -> bool:
-    r"""Whether a collective call failed because another process is gone."""
+    r"""Returns whether a collective call failed because another process has ended."""
     several = torch.distributed.is_available() and torch.distributed.is_initialized()
     return several and (
         isinstance(error, torch.distributed.DistError) or "gloo" in str(error).lower()

@@ -1,4 +1,4 @@
-r"""A task: its loss and its metrics, over one process or several."""
+r"""The loss and the metrics, for one rank or several."""
 
 import warnings
 
@@ -17,17 +17,18 @@ HIGHER_IS_BETTER = {"mae": False, "accuracy": True, "balanced_accuracy": True, "
 
 
 def loss_of(name: str, prediction: Tensor, target: Tensor, fabric: Fabric | None = None) -> Tensor:
-    r"""The loss of a batch that all ranks share.
+    r"""Returns the loss of a batch that is divided over the ranks.
 
-    Each rank gets its part of it, times the number of ranks: the mean over ranks, which is what
-    DDP takes of the gradients, is the loss of the whole batch, however unevenly its nodes lie on
-    the ranks.
+    Each rank gets its part of the loss, times the number of ranks. The mean over ranks, which DDP
+    takes of the gradients, is then the loss of the whole batch, even if the ranks have different
+    numbers of nodes.
 
     Args:
-        name: ``"l1"``, ``"cross_entropy"`` or ``"balanced_cross_entropy"``.
-        prediction: ``[N, classes]``, or ``[N, values]``.
-        target: Classes ``[N]``, or values ``[N]`` or ``[N, values]``.
-        fabric: Knows the ranks; without it the batch is this process's own.
+        name (str): ``"l1"``, ``"cross_entropy"`` or ``"balanced_cross_entropy"``.
+        prediction (torch.Tensor): ``[N, classes]``, or ``[N, values]``.
+        target (torch.Tensor): Classes ``[N]``, or values ``[N]`` or ``[N, values]``.
+        fabric (Fabric, optional): The ranks; :obj:`None` if the batch is not divided.
+            (default: :obj:`None`)
     """
     ranks = 1 if fabric is None else fabric.world_size
     if name == "l1":
@@ -42,7 +43,7 @@ def loss_of(name: str, prediction: Tensor, target: Tensor, fabric: Fabric | None
         nodes = counts.sum()
         weight = ((nodes - counts) / nodes * (counts > 0)).to(prediction.dtype)
         part = F.cross_entropy(prediction, target, weight, reduction="sum")
-        # A batch of a single class has no weight at all, and nothing to learn from.
+        # In a batch of a single class all weights are 0; its loss is 0, not NaN.
         least = torch.finfo(prediction.dtype).tiny
         return part * ranks / (counts.to(weight) * weight).sum().clamp_min(least)
     return part * ranks / _sum(total, fabric)
@@ -55,16 +56,16 @@ def _sum(value: Tensor, fabric: Fabric | None) -> Tensor:
 
 
 class Meter:
-    r"""Loss and metric of an epoch, averaged over batches and over items.
+    r"""Accumulates the loss and the metric of an epoch.
 
-    "Over items" is the metric of all items at once; "over batches" is the mean of the batches'
-    own metrics, which is what the public benchmark reports. With several ranks the batches are
-    those of each rank.
+    The metric over items is that of all items together; the metric over batches is the mean of the
+    metrics of the batches, as the public benchmark reports it. With several ranks, each rank's part
+    of a batch counts as a batch.
 
     Args:
-        training: Names the metric.
-        classes: The number of classes, or of values.
-        fabric: Knows the ranks.
+        training (TrainingConfig): The metric.
+        classes (int): Number of classes, or of values.
+        fabric (Fabric): The device and the ranks.
     """
 
     def __init__(self, training: TrainingConfig, classes: int, fabric: Fabric) -> None:
@@ -73,7 +74,7 @@ class Meter:
         self.scale = 100.0 if "accuracy" in training.metric else 1.0
         self.metric = _metric(training.metric, classes).to(fabric.device)
         self.metric.persistent(True)
-        # Sums of losses and of the batches' metrics, and the number of batches.
+        # The sum of the losses, the sum of the batches' metrics, the number of batches.
         self.sums = torch.zeros(3, dtype=torch.float64, device=fabric.device)
 
     def update(self, prediction: Tensor, target: Tensor, loss: Tensor) -> None:
@@ -84,10 +85,11 @@ class Meter:
         self.sums += torch.stack([loss.detach(), value, value.new_ones(())]).to(self.sums)
 
     def compute(self) -> dict[str, float]:
-        r"""Loss, and the metric over batches and over items, of all ranks."""
+        r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
+        ranks."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
-            # A rank may have had no batch of its own; the sum over ranks has some.
+            # A rank may have had no batch, of which torchmetrics warns; the others have some.
             warnings.filterwarnings("ignore", message="The ``compute`` method")
             items = float(self.metric.compute())
         return {
@@ -97,9 +99,11 @@ class Meter:
         }
 
     def state_dict(self) -> dict[str, Tensor]:
+        r"""Returns the state, to resume within an epoch."""
         return {"sums": self.sums, **self.metric.state_dict()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        r"""Restores the state of :meth:`state_dict`."""
         state = dict(state)
         self.sums.copy_(state.pop("sums"))
         self.metric.load_state_dict(state)

@@ -1,4 +1,4 @@
-r"""Graphs of one's own: a csv file of molecules, a file or a folder of graphs."""
+r"""The user's own data: a csv file of molecules, or a file or folder of graphs."""
 
 import os
 from functools import lru_cache
@@ -16,21 +16,26 @@ from fognn.training.config import DataConfig
 
 __all__ = ["is_file", "own_graphs", "own_objective", "own_task"]
 
-# Of ten graphs eight are for training, one for validation, one for testing.
+# First and last tenth of each split: 80 % for training, 10 % for validation, 10 % for testing.
 _TENTHS = {"train": (0, 8), "val": (8, 9), "test": (9, 10)}
 FEWEST = 10
 
 
 def is_file(data: DataConfig) -> bool:
-    r"""Whether the data are a file or a folder of one's own, not a dataset by name."""
-    # Path("./graphs") has one part only, as a dataset's name has.
+    r"""Returns whether the data are a file or folder of the user, and not a dataset by name."""
+    # Not by Path.parts: Path("./graphs") has only one, like the name of a dataset.
     separated = any(mark in data.name for mark in {"/", os.sep})
     return separated or Path(data.name).suffix.lower() in (".csv", ".pt", ".npz")
 
 
 def own_graphs(data: DataConfig, split: str) -> list[Data]:
-    r"""The graphs of a split. Which graph is in which split depends on ``data.seed`` and on the
-    number of graphs, on nothing else."""
+    r"""Returns the graphs of a split. The assignment of graphs to splits depends only on
+    ``data.seed`` and on the number of graphs.
+
+    Args:
+        data (DataConfig): The data.
+        split (str): ``"train"``, ``"val"`` or ``"test"``.
+    """
     graphs = _read(data)
     order = epoch_order(len(graphs), shuffle=True, seed=data.seed).tolist()
     order = order[: max(FEWEST, round(len(order) * data.fraction))]
@@ -39,8 +44,8 @@ def own_graphs(data: DataConfig, split: str) -> list[Data]:
 
 
 def own_task(data: DataConfig) -> Task:
-    r"""What a network reads and answers, from what the graphs hold: integers are tokens and
-    classes, floating point numbers are features and values."""
+    r"""Returns the task of the graphs: integers are tokens (inputs) and classes (targets),
+    floating point numbers are features and values."""
     graphs = _read(data)
     if _suffix(data) == ".csv":
         return TASKS["zinc"]
@@ -59,7 +64,7 @@ def own_task(data: DataConfig) -> Task:
 
 
 def own_objective(data: DataConfig) -> dict[str, str]:
-    r"""The loss and the metric that fit what is to be learnt."""
+    r"""Returns the ``"loss"`` and the ``"metric"`` that fit the targets."""
     y = torch.as_tensor(_read(data)[0].y)
     if y.is_floating_point():
         return {"loss": "l1", "metric": "mae"}
@@ -76,7 +81,7 @@ def _read(data: DataConfig) -> list[Data]:
     return _read_once(str(path), changed, data.smiles, data.target, data.skip_bad)
 
 
-# A run asks for three splits and a task of the same file.
+# Cached, because a run opens the same file for each of its splits and for the task.
 @lru_cache(maxsize=2)
 def _read_once(
     path: str, changed: int, smiles: str, target: str | None, skip_bad: bool
@@ -84,17 +89,17 @@ def _read_once(
     if path.lower().endswith(".csv"):
         if target is None:
             raise ValueError(
-                f"config: data.target must name the column of {path} that is to be learnt"
+                f"config: data.target must name the column of {path} to learn, got None"
             )
         graphs, _ = read_smiles_csv(path, smiles, target, skip_bad)
     else:
         graphs = read_graphs(path)
         if any(graph.y is None for graph in graphs):
-            raise ValueError(f"{path}: each graph must have y, what is to be learnt")
+            raise ValueError(f"{path}: y of each graph must be the target to learn, got None")
         _check_classes(path, graphs)
     if len(graphs) < FEWEST:
         raise ValueError(
-            f"{path} must hold at least {FEWEST} graphs, to train, validate and test on, "
+            f"{path} must have at least {FEWEST} graphs, to train, validate and test on, "
             f"got {len(graphs)}"
         )
     return graphs
@@ -106,13 +111,13 @@ def _check_classes(path: str, graphs: list[Data]) -> None:
         if not y.is_floating_point() and (y.dim() > 1 or (y < 0).any()):
             found = f"shape {list(y.shape)}" if y.dim() > 1 else int(y.min())
             raise ValueError(
-                f"{path}, graph {number}: y of integers must be classes, counted from 0, in a "
-                f"single dimension, got {found}; values to learn must be floating point"
+                f"{path}, graph {number}: y of integers must be classes from 0 in a single "
+                f"dimension, got {found}; values to learn must be floating point"
             )
 
 
 def _level(graphs: list[Data]) -> str:
-    r"""Where the answers are, by the number of labels in all graphs."""
+    r"""Returns the level of the targets (graph, node or edge), from their number."""
     labels = [torch.as_tensor(graph.y) for graph in graphs]
     counts = [y.size(0) if y.dim() else 1 for y in labels]
     for level, sizes in (
@@ -123,8 +128,8 @@ def _level(graphs: list[Data]) -> str:
         if counts == sizes:
             return level
     raise ValueError(
-        "each graph must have one y, or one for each node, or one for each edge; "
-        f"the first has {counts[0]} for {graphs[0].num_nodes} nodes and {graphs[0].num_edges} edges"
+        "y must have one entry for each graph, for each node or for each edge, got "
+        f"{counts[0]} for {graphs[0].num_nodes} nodes and {graphs[0].num_edges} edges in graph 0"
     )
 
 

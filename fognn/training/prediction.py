@@ -1,4 +1,4 @@
-r"""What a trained network says of new graphs, as a csv file."""
+r"""Predictions of a trained network for new graphs, as a csv file."""
 
 import csv
 from collections.abc import Iterator
@@ -33,45 +33,50 @@ def predict(
     batch_size: int = 128,
     device: str = "auto",
 ) -> int:
-    r"""Writes what a trained network says of new graphs: one line a graph, node or edge, wherever
-    its answers are, in the order of the input.
+    r"""Writes the predictions of a trained network for new graphs to a csv file: one line for each
+    graph, node or edge, depending on the network's task, in the order of the input.
 
-    Values stand in the column ``prediction``; classes in ``class``, and the probability of each
-    in ``probability_0``, ``probability_1`` and so on.
+    Predicted values are in the column ``prediction`` (``prediction_0``, ``prediction_1``, ... if
+    there are several); predicted classes are in ``class``, and their probabilities in
+    ``probability_0``, ``probability_1``, ....
 
     Args:
-        run: A run folder, or a checkpoint in one.
-        source: A csv file of molecules, or graphs as :func:`fognn.datasets.read_graphs` takes them.
-        output: The csv file to write, whole or not at all.
-        checkpoint: ``"best"`` or ``"last"``.
-        smiles_column: Of a csv file: the column of the molecules.
-        skip_bad: Of a csv file: leave out the lines that are broken.
-        batch_size: Graphs that go through the network at once.
-        device: As in :class:`~fognn.training.MachineConfig`.
+        run (str): A run folder, or a checkpoint in one.
+        source (str): A csv file of molecules, or graphs as :func:`fognn.datasets.read_graphs` takes
+            them.
+        output (str): The csv file to write.
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
+        smiles_column (str, optional): csv file: the column of the SMILES strings.
+            (default: :obj:`"smiles"`)
+        skip_bad (bool, optional): csv file: if set to :obj:`True`, skips lines that cannot be read.
+            (default: :obj:`False`)
+        batch_size (int, optional): Number of graphs in a batch. (default: :obj:`128`)
+        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
+            (default: :obj:`"auto"`)
 
     Returns:
-        The number of lines.
+        The number of lines written, without the header.
     """
     checks.int_in_range("predict", "batch_size", batch_size, 1)
     net, config, task = load_run(run, checkpoint)
     if task is None:
         raise ValueError(
-            f"run {str(run)!r} is of a few-shot network, which answers for a query beside its "
-            "support set: call the network of fognn.load(run)"
+            f"run must not be of a few-shot network, which needs a support set for each query, got "
+            f"{str(run)!r}: call the network that fognn.load(run) returns"
         )
     if str(source).lower().endswith(".csv"):
         if task.node_tokens is None or task.level != "graph":
             raise ValueError(
-                f"input must be a .pt or .npz file of graphs: {config.model.name} was trained on "
-                f"{config.data.name}, not on molecules; got {str(source)!r}"
+                f"source must be a .pt or .npz file of graphs, because {config.model.name} was "
+                f"trained on {config.data.name} and not on molecules, got {str(source)!r}"
             )
         graphs, _ = read_smiles_csv(source, smiles_column, skip_bad=skip_bad)
         if not graphs:
-            raise ValueError(f"input must hold at least one molecule, got {str(source)!r}")
+            raise ValueError(f"source must have at least one molecule, got {str(source)!r}")
     else:
         graphs = read_graphs(source)
     if config.data.name == PLAIN_ZINC:
-        # The network knows the first atom's vector only; the others' were never trained.
+        # The network was trained with the embedding of atom type 0 only.
         for graph in graphs:
             graph.x = torch.zeros_like(graph.x)
     classes = config.training.loss != "l1"
@@ -96,14 +101,16 @@ def predict(
 def predict_graphs(
     net: Module, graphs: list[Data], task: Task, batch_size: int = 128, device: str = "auto"
 ) -> Iterator[Tensor]:
-    r"""What a network says of each graph: ``[1, out]``, ``[nodes, out]`` or ``[edges, out]``.
+    r"""Yields the outputs of a network for each graph: ``[1, out]``, ``[num_nodes, out]`` or
+    ``[num_edges, out]``.
 
     Args:
-        net: The network, in evaluation mode.
-        graphs: The graphs.
-        task: What the network reads and answers.
-        batch_size: Graphs that go through the network at once.
-        device: As in :class:`~fognn.training.MachineConfig`.
+        net (torch.nn.Module): The network, in evaluation mode.
+        graphs (list): The graphs.
+        task (Task): The inputs and outputs of the network.
+        batch_size (int, optional): Number of graphs in a batch. (default: :obj:`128`)
+        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
+            (default: :obj:`"auto"`)
     """
     place = torch.device(device_of(device))
     net.to(place)
@@ -118,7 +125,7 @@ def predict_graphs(
 
 
 def _inputs(graph: Data, task: Task, dtype: torch.dtype) -> Data:
-    r"""What the network reads of a graph, and nothing else: labels may be there or not."""
+    r"""Returns a graph with the inputs of the network only; some graphs may have labels."""
     x, edge_attr = graph.x, graph.edge_attr
     reads_edges = task.edge_tokens is not None or task.edge_channels is not None
     part = Data(x=_cast(x, dtype), edge_index=graph.edge_index, y=torch.zeros(1))

@@ -1,4 +1,4 @@
-r"""Progress of a run: rich's bars in a terminal, a line an epoch elsewhere."""
+r"""Progress of a run: rich's bars in a terminal, otherwise one line for each epoch."""
 
 import sys
 import time
@@ -13,7 +13,7 @@ __all__ = ["RunProgress", "bars", "duration"]
 
 
 def bars() -> Progress:
-    r"""Bars on standard error, which disappear at the end."""
+    r"""Returns progress bars on standard error that are removed at the end."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -31,7 +31,7 @@ class RunProgress:
     Args:
         config (Config): The run.
         batches (int): Number of batches in an epoch.
-        done (int): Number of epochs that were trained before.
+        done (int): Number of epochs that are already trained.
         quiet (bool, optional): If set to :obj:`True`, shows nothing. (default: :obj:`False`)
     """
 
@@ -39,7 +39,7 @@ class RunProgress:
         self.config, self.batches, self.done, self.quiet = config, batches, done, quiet
         self.begin = time.monotonic()
         self.bars = bars() if not quiet and sys.stderr.isatty() else None
-        # A plateau usually ends a training long before its last epoch.
+        # With a plateau, the training usually stops long before the maximum number of epochs.
         self.most = "at most " if config.training.schedule == "plateau" else ""
         if self.bars is not None:
             self.bars.start()
@@ -50,17 +50,26 @@ class RunProgress:
             self.steps = self.bars.add_task("epoch", total=batches, note="")
 
     def epoch(self, number: int, first: int) -> None:
-        r"""An epoch begins with its batch number ``first``."""
+        r"""Shows the start of an epoch.
+
+        Args:
+            number (int): The epoch, from 1.
+            first (int): Its first batch, from 0; not 0 in a resumed epoch.
+        """
         if self.bars is not None:
             self.bars.reset(self.steps, completed=first, description=f"epoch {number}", note="")
 
     def step(self, loss: float) -> None:
-        r"""A batch is done."""
+        r"""Shows the end of a batch."""
         if self.bars is not None:
             self.bars.update(self.steps, advance=1, note=f"loss {loss:.4f}")
 
     def end(self, row: dict[str, Any]) -> None:
-        r"""An epoch is done."""
+        r"""Shows the end of an epoch.
+
+        Args:
+            row (dict): Its row of ``metrics.csv``.
+        """
         metric = self.config.training.metric
         score = f"val {metric.replace('_', ' ')} {row[f'val_{metric}_items']:.4f}"
         text = f"loss {row['train_loss']:.4f}, {score}, lr {row['lr']:.1e}"
@@ -90,7 +99,7 @@ class RunProgress:
 
 
 def duration(seconds: float) -> str:
-    r"""A time as ``1 h 02 min``, ``3 min 20 s`` or ``12 s``."""
+    r"""Formats a duration as ``1 h 02 min``, ``3 min 20 s`` or ``12 s``."""
     whole = round(seconds)
     if whole >= 3600:
         return f"{whole // 3600} h {whole % 3600 // 60:02} min"

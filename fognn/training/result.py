@@ -1,4 +1,4 @@
-r"""The result of a finished run, kept in ``result.json``."""
+r"""The result of a finished run, stored in ``result.json``."""
 
 import json
 import statistics
@@ -18,40 +18,43 @@ Scores = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Result:
-    r"""The result of a finished run. :attr:`metrics` holds its figures.
+    r"""The result of a finished run, with its scores in :attr:`metrics`.
 
-    The best epoch is that of the best validation metric over items. The test split is evaluated
-    once, after the training. Scores of the training split are taken while the weights change,
-    those of the others at the end of an epoch.
+    The best epoch is the one with the best validation metric over items. The test split is
+    evaluated after the training, at the last and at the best epoch. Training scores are
+    accumulated during an epoch, while the weights change; validation scores are computed at its
+    end.
 
     Args:
         folder (Path): The run folder.
         command (str): The command that repeats or resumes the run.
         data (str): Name of the dataset.
         model (str): Name of the network.
-        seed (int): Its seed.
+        seed (int): The seed.
         parameters (int): Number of trainable parameters.
         metric (str): Name of the metric.
         higher_is_better (bool): Whether a higher metric is better.
         epochs (int): Number of trained epochs.
-        best_epoch (int): The best one, from 1.
-        stopped (str): Why the training ended: ``"rate"`` (the learning rate fell below its
-            minimum) or ``"epochs"`` (all were trained).
-        seconds_per_epoch (float): Median time of an epoch, validation included.
-        seconds (float): Time of all epochs.
+        best_epoch (int): The best epoch, from 1.
+        stopped (str): The reason why the training ended: ``"rate"`` (the learning rate fell below
+            ``min_lr``) or ``"epochs"`` (the maximum number of epochs was reached).
+        seconds_per_epoch (float): Median time of an epoch in seconds, with validation.
+        seconds (float): Total time of all epochs in seconds, with validation.
         train (dict): Scores at the ``"last"`` and the ``"best"`` epoch: the ``"loss"``, and the
             metric over ``"batches"`` and over ``"items"``.
-        val (dict): The same of the validation split.
-        test (dict, optional): The same of the test split, if there is one.
-        device (str): Device it was trained on.
-        threads (int): Threads of each process.
+        val (dict): The same for the validation split.
+        test (dict, optional): The same for the test split, if there is one.
+        device (str): The device that it was trained on.
+        threads (int): Number of threads of each process.
         ranks (int): Number of processes.
         versions (dict): Versions of the libraries.
-        commit (str, optional): Commit, or commits, of fognn, if it ran from a clone.
-        machine (dict): The machine.
-        spread (dict, optional): Standard deviations over folds, like ``val``.
-        folds (list): The results of the folds, of a run over all of them.
-        fingerprint (str): Checksum of the graphs, or images, that it was trained and tested on.
+        commit (str, optional): Commit, or commits, of fognn, if it was run from a clone.
+        machine (dict): Operating system, processor, number of cores and memory.
+        spread (dict, optional): Standard deviations over folds, for a run over folds.
+            (default: :obj:`None`)
+        folds (list, optional): Results of the folds, for a run over folds. (default: :obj:`[]`)
+        fingerprint (str, optional): Checksum of the graphs, or images, of all splits.
+            (default: :obj:`""`)
     """
 
     folder: Path
@@ -82,12 +85,13 @@ class Result:
 
     @property
     def metrics(self) -> dict[str, float]:
-        r"""All figures in one flat dict.
+        r"""All scores in one flat dict.
 
-        ``"test/mae"`` and ``"test/loss"`` are those of the network that :func:`fognn.load` gives:
-        at the best epoch, over all items. The four ways to count stand beside them:
-        ``"test/mae/last/batches"``, ``"test/mae/last/items"``, ``"test/mae/best/batches"`` and
-        ``"test/mae/best/items"``. The same for ``train`` and ``val``.
+        ``"test/mae"`` and ``"test/loss"`` are the scores of the network that :func:`fognn.load`
+        returns: at the best epoch, over all items. The metric is also given at the last and at the
+        best epoch, over batches and over items: ``"test/mae/last/batches"``,
+        ``"test/mae/last/items"``, ``"test/mae/best/batches"`` and ``"test/mae/best/items"``. The
+        same keys exist for ``train`` and ``val``.
         """
         found = {}
         for split in ("train", "val", "test"):
@@ -109,7 +113,7 @@ class Result:
 
     @classmethod
     def read(cls, folder: str | Path) -> "Result":
-        r"""Reads the result of a run folder."""
+        r"""Reads the result of a run folder; raises unless the run has finished."""
         path = Path(folder) / "result.json"
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -120,7 +124,7 @@ class Result:
         except FileNotFoundError as error:
             raise ValueError(f"{folder} is not a finished run: it has no result.json") from error
         except (ValueError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} is not a result of fognn: {error}") from error
+            raise ValueError(f"{path} is not a valid result: {error}") from error
 
     def __str__(self) -> str:
         name = self.metric.replace("_", " ")
@@ -144,15 +148,15 @@ def summarise(
     test: Scores | None,
     **rest: Any,
 ) -> Result:
-    r"""Gives the result of a run, from its epochs.
+    r"""Builds the result of a run from its epochs.
 
     Args:
         config (Config): The run.
-        folder (Path): Its folder.
-        command (str): The command that repeats it.
-        history (list): One row an epoch, as in ``metrics.csv``.
-        best_epoch (int): The best one, from 1.
-        test (dict, optional): Scores on the test split.
+        folder (Path): The run folder.
+        command (str): The command that repeats the run.
+        history (list): One dict for each epoch, as in ``metrics.csv``.
+        best_epoch (int): The best epoch, from 1.
+        test (dict, optional): Scores of the test split, if there is one.
         **rest: The other fields of :class:`Result`.
     """
     metric = config.training.metric

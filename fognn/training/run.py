@@ -1,4 +1,4 @@
-r"""One run, however many processes and folds it takes."""
+r"""Training of a run with one or several ranks, and over one or all folds."""
 
 import signal
 import sys
@@ -34,20 +34,29 @@ def fit(
     quiet: bool = False,
     logger: str | None = None,
 ) -> Result:
-    r"""Trains a run, goes on with one that was interrupted, or reads one that is finished.
+    r"""Trains a run, resumes an interrupted one, or reads a finished one.
 
     Args:
-        config: The run.
-        folder: Its folder. That of another configuration is refused.
-        command: How to repeat it, for messages and for ``result.json``.
-            (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
-        quiet: Show no progress.
-        logger: ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, beside ``metrics.csv``.
+        config (Config): The run.
+        folder (str): The run folder. It must be new, empty or the folder of this run.
+        command (str, optional): The command that repeats the run, for messages and
+            ``result.json``. (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
+        quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
+        logger (str, optional): ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, in addition to
+            ``metrics.csv``. (default: :obj:`None`)
+
+    Returns:
+        The result.
+
+    Raises:
+        ValueError: If a setting is invalid, or the folder is not empty and not of this run.
+        TrainingError: If the loss is not finite, a rank ends, or another process uses the folder.
+        Stopped: If the run was interrupted (Ctrl-C or SIGTERM); its state is saved.
     """
     folder = Path(folder).expanduser()
     if command is None:
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
-    if not (folder / "result.json").exists():  # what is wrong is found before a folder is made
+    if not (folder / "result.json").exists():  # raises before the folder is created
         device_of(config.machine.device)
         if logger is not None:
             check_logger(logger)
@@ -64,8 +73,8 @@ def fit(
 def _fit_ranks(
     config: Config, folder: Path, command: str, quiet: bool, logger: str | None
 ) -> Result:
-    r"""Starts the ranks with torch's own launcher, the one behind torchrun, and waits for them."""
-    # What can be seen to be wrong is said once, here, and not by each rank.
+    r"""Starts the ranks with torch's own launcher, which torchrun uses, and waits for them."""
+    # Checks here raise one error, before each rank would raise its own.
     check_folder(folder, config)
     if (folder / "result.json").exists():
         return Result.read(folder)
@@ -86,7 +95,8 @@ def _fit_ranks(
         elastic_launch(settings, _rank)(config.to_dict(), str(folder), command, quiet, logger)
     except SignalException as error:
         raise Stopped(
-            f"stopped, the finished epochs are saved in {folder}; to resume: {command}"
+            f"stopped, the state after the last finished epoch is saved in {folder}; to resume: "
+            f"{command}"
         ) from error
     except ChildFailedError as error:
         number, failure = error.get_first_failure()
@@ -96,7 +106,7 @@ def _fit_ranks(
             f"resume: {command}"
         ) from error
     finally:
-        # The launcher leaves its own handlers behind.
+        # The launcher does not restore the signal handlers.
         if threading.current_thread() is threading.main_thread():
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -109,7 +119,7 @@ def _rank(
     try:
         fit_one(Config.from_dict(content), Path(folder), command, quiet, logger)
     except (ValueError, ImportError, FileError, TrainingError, Stopped) as error:
-        # The launcher would show the whole stack of each rank.
+        # One line, because the launcher would print the traceback of each rank.
         print(f"fognn: rank {rank()}:", error, file=sys.stderr, flush=True)
         sys.exit(1)
 

@@ -1,4 +1,4 @@
-r"""The folder of a run: what is in it, and who may write to it."""
+r"""The run folder: its files, and its lock."""
 
 import csv
 import io
@@ -18,11 +18,15 @@ TIMES = ("train_seconds", "val_seconds")
 
 
 class RunFolder:
-    r"""The folder of one run, held by one process at a time.
+    r"""The folder of a run, locked by one process at a time.
 
     Args:
-        path: The folder. It is made if it is not there; one of another configuration is refused.
-        config: The run.
+        path (Path): The folder. It is created if it does not exist.
+        config (Config): The run.
+
+    Raises:
+        ValueError: If the folder is not empty and not of this run.
+        TrainingError: If another process has locked it.
     """
 
     def __init__(self, path: Path, config: Config) -> None:
@@ -36,29 +40,33 @@ class RunFolder:
             raise TrainingError(f"{path} is in use: another process trains in it") from error
         except OSError as error:
             raise disk_error(path, error) from error
-        # A process that was killed while it wrote leaves its temporary file behind.
+        # Temporary files of a process that was killed while it wrote.
         for left in path.glob(".tmp-*"):
             left.unlink(missing_ok=True)
         if not self.config_file.exists():
             self._write(self.config_file, config.to_yaml())
 
     def close(self) -> None:
+        r"""Releases the lock."""
         self.lock.release()
 
     @property
     def config_file(self) -> Path:
+        r"""The configuration."""
         return self.path / "config.yaml"
 
     @property
     def last(self) -> Path:
+        r"""The checkpoint of the last epoch, to resume from."""
         return self.path / "last.ckpt"
 
     @property
     def best(self) -> Path:
+        r"""The checkpoint of the best epoch, with the weights only."""
         return self.path / "best.ckpt"
 
     def log(self, text: str) -> None:
-        r"""Adds a line with the time to ``log.txt``."""
+        r"""Appends a line with the time to ``log.txt``."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         try:
             with open(self.path / "log.txt", "a", encoding="utf-8") as file:
@@ -67,7 +75,7 @@ class RunFolder:
             raise disk_error(self.path / "log.txt", error) from error
 
     def write_metrics(self, history: list[dict[str, Any]]) -> None:
-        r"""Writes ``metrics.csv``, one line an epoch."""
+        r"""Writes ``metrics.csv``, one line for each epoch."""
         text = io.StringIO()
         writer = csv.DictWriter(text, list(history[0]), lineterminator="\n")
         writer.writeheader()
@@ -81,30 +89,30 @@ class RunFolder:
 
 
 def check_folder(path: Path, config: Config) -> None:
-    r"""Refuses a folder that is not empty and not this run's; changes nothing."""
+    r"""Raises unless the folder is new, empty or the folder of this run. Writes nothing."""
     file = path / "config.yaml"
     if not file.exists():
         if path.exists() and not path.is_dir():
             raise ValueError(f"folder must not be a file, got {str(path)!r}")
         foreign = [p.name for p in path.iterdir()] if path.exists() else []
-        # What a run that was killed before its first file may have left.
+        # A run that was killed before it wrote its first file may have left these.
         foreign = [name for name in foreign if not name.startswith((".tmp-", ".lock"))]
         if foreign:
             raise ValueError(
-                f"folder must be empty, new, or that of this run; {str(path)!r} holds "
-                f"{foreign[0]!r} and no config.yaml"
+                f"folder must be new, empty or the folder of this run, got {str(path)!r}, which "
+                f"has {foreign[0]!r} and no config.yaml"
             )
         return
     differences = Config.read(file).differences(config)
     if differences:
         raise ValueError(
-            f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, there "
-            "and here): name another folder, or remove this one"
+            f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, in the folder "
+            "and as requested): name another folder, or remove this one"
         )
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    r"""The rows of ``metrics.csv``, as numbers."""
+    r"""Reads ``metrics.csv``: one dict of numbers for each epoch."""
     path = folder / "metrics.csv"
     try:
         with open(path, newline="", encoding="utf-8") as file:
@@ -113,6 +121,6 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
                 for row in csv.DictReader(file)
             ]
     except FileNotFoundError as error:
-        raise ValueError(f"{path} is not there: the run has not finished an epoch yet") from error
+        raise ValueError(f"{path} does not exist: the run has not finished an epoch yet") from error
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} must hold a number in each place: {error}") from error
+        raise ValueError(f"{path} must have a number in each cell: {error}") from error

@@ -1,4 +1,4 @@
-r"""Ctrl-C, and the polite kill, as a wish that the loop sees after a step."""
+r"""SIGINT (Ctrl-C) and SIGTERM as a flag that the loop checks after each step."""
 
 import signal
 import threading
@@ -9,11 +9,11 @@ __all__ = ["StopSignals"]
 
 
 class StopSignals:
-    r"""While it is entered, SIGINT and SIGTERM are remembered; a second one ends the process the
-    usual way. Outside the main thread, which alone gets signals, it does nothing.
+    r"""Context manager that catches the first SIGINT or SIGTERM and sets a flag. A second signal
+    has its usual effect. Outside the main thread, which alone can handle signals, it does nothing.
 
     Attributes:
-        asked (bool): Whether a signal came.
+        asked (bool): Whether a signal was caught.
     """
 
     def __init__(self) -> None:

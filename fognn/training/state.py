@@ -1,4 +1,4 @@
-r"""The state of a run that a checkpoint keeps beside the weights."""
+r"""The state of a run that a checkpoint stores in addition to the weights."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -14,16 +14,20 @@ __all__ = ["State", "step_seed"]
 
 @dataclass
 class State:
-    r"""Where a run stands, but for the weights.
+    r"""The progress of a run.
 
     Args:
-        history: One row an epoch, as in ``metrics.csv``.
-        batch: Batches of the unfinished epoch that are done.
-        meter: What the meter saw of them.
-        seconds: How long they took.
-        best_epoch: The epoch of ``best.ckpt``.
-        stopped: Why the training ended, if it did.
-        commits: The commits of fognn that trained it, one after another.
+        history (list, optional): One dict for each finished epoch, as in ``metrics.csv``.
+            (default: :obj:`[]`)
+        batch (int, optional): Number of finished batches of the unfinished epoch.
+            (default: :obj:`0`)
+        meter (dict, optional): State of the meter after these batches. (default: :obj:`None`)
+        seconds (float, optional): Time of these batches. (default: :obj:`0.0`)
+        best_epoch (int, optional): The epoch of ``best.ckpt``, from 1. (default: :obj:`0`)
+        stopped (str, optional): The reason why the training ended, see
+            :class:`~fognn.training.Result`; empty if it has not. (default: :obj:`""`)
+        commits (list, optional): The commits of fognn that trained the run, in order.
+            (default: :obj:`[]`)
     """
 
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -35,21 +39,23 @@ class State:
     commits: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        # One tensor is saved much faster than a thousand numbers.
+        r"""Returns tensors and plain values, for a checkpoint."""
+        # One tensor is saved much faster than thousands of numbers.
         names = list(self.history[0]) if self.history else []
         rows = [[row[name] for name in names] for row in self.history]
         return vars(self) | {"history": torch.tensor(rows, dtype=torch.float64), "names": names}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "State":
+        r"""Builds the state from the result of :meth:`to_dict`."""
         rest = dict(content)
         names = rest.pop("names")
         rows = [dict(zip(names, row, strict=True)) for row in rest.pop("history").tolist()]
         return cls([row | {"epoch": int(row["epoch"])} for row in rows], **rest)
 
     def is_best(self, metric: str) -> bool:
-        r"""Whether the last epoch is the best one, by its validation metric over items; of equal
-        ones the first is."""
+        r"""Returns whether the validation metric over items of the last epoch is better than that
+        of all epochs before."""
         *before, last = (row[f"val_{metric}_items"] for row in self.history)
         if not before:
             return True
@@ -57,10 +63,16 @@ class State:
 
 
 def step_seed(seed: int, epoch: int, batch: int, rank: int = 0) -> int:
-    r"""The seed of the random numbers (of dropout) that one rank draws in one step.
+    r"""Returns the seed of the random numbers (of dropout) of one rank in one step.
 
-    It is a fixed function of where the run stands, so that a resumed run draws the same numbers
-    and a checkpoint need not hold the state of any generator.
+    It depends only on the arguments, so that a resumed run draws the same numbers without the state
+    of a generator in the checkpoint.
+
+    Args:
+        seed (int): The seed of the run.
+        epoch (int): The epoch, from 0.
+        batch (int): The batch, from 0.
+        rank (int, optional): The rank. (default: :obj:`0`)
     """
     text = f"{seed} {epoch} {batch} {rank}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1

@@ -16,7 +16,7 @@ from fognn.nn.norms import move_statistics
 
 
 def synchronise(model: Module) -> Module:
-    r"""Lets every BatchNorm of a model normalise by the statistics of all ranks together.
+    r"""Makes every batch norm of a model normalise with the statistics of all ranks together.
 
     With ranks :math:`r` that hold :math:`n_r` values a channel, of mean :math:`\mu_r` and sum of
     squared deviations :math:`M_r`,
@@ -25,25 +25,25 @@ def synchronise(model: Module) -> Module:
         n = \sum_r n_r, \qquad \mu = \frac{1}{n} \sum_r n_r \mu_r, \qquad
         \sigma^2 = \frac{1}{n} \sum_r \left( M_r + n_r (\mu_r - \mu)^2 \right)
 
-    so that ranks with a share of a batch each compute what one rank computes with all of it.
-    :class:`torch.nn.SyncBatchNorm` does so on a GPU and refuses a CPU.
+    so that the ranks together compute the same as one rank with the whole batch.
+    :class:`torch.nn.SyncBatchNorm` does the same on GPUs only.
 
-    The norms are changed in place and keep their parameters, buffers, hooks and names: a
-    checkpoint moves freely between one rank and many. Without a process group, with one rank, and
-    in evaluation they are exactly the norms that they were.
+    The norms are changed in place and keep their parameters, buffers, hooks and names, so
+    checkpoints do not depend on the number of ranks. Without a process group, with one rank and in
+    evaluation mode, their outputs do not change.
 
-    In training, every rank must run the same layers in the same order, backwards too; a rank may
-    have one value a channel, or none. Each norm calls the process group once forwards and once
-    backwards. The gradient of an input is that of the *sum* of all ranks' losses, and those of
-    weight and bias are the rank's own part, so that :class:`DistributedDataParallel
-    <torch.nn.parallel.DistributedDataParallel>`, which averages over ranks, ends with the gradient
-    of the ranks' *mean* loss for every parameter.
+    In training, every rank must run the same layers in the same order, in the backward pass too; a
+    rank may have a single value for each channel, or none. Each norm makes one collective call in
+    the forward and one in the backward pass. The gradient of an input is that of the *sum* of the
+    losses of all ranks, and the gradients of weight and bias are the rank's own part, so that
+    :class:`DistributedDataParallel <torch.nn.parallel.DistributedDataParallel>`, which averages
+    over ranks, gives the gradient of the *mean* loss for every parameter.
 
     Args:
         model (torch.nn.Module): The model, or a norm. Every :class:`torch.nn.BatchNorm1d` and
             :class:`torch.nn.BatchNorm2d` in it is synchronised, and with them
-            :class:`torch_geometric.nn.BatchNorm`, whose :obj:`allow_single_element` then speaks
-            of the elements of all ranks.
+            :class:`torch_geometric.nn.BatchNorm`, whose :obj:`allow_single_element` then refers
+            to the elements of all ranks.
 
     Returns:
         The model.
@@ -57,20 +57,20 @@ def synchronise(model: Module) -> Module:
         known = type(module) in _SYNCHRONISED or isinstance(module, synchronised)
         if isinstance(module, _BatchNorm) and not known:
             raise ValueError(
-                f"synchronise: {name or 'model'} must be a BatchNorm1d or BatchNorm2d of torch.nn "
-                f"with its size known, got {type(module).__name__}"
+                f"synchronise: {name or 'model'} must be a BatchNorm1d or BatchNorm2d of torch.nn, "
+                f"and not lazy, got {type(module).__name__}"
             )
     for module in model.modules():
-        # As torch.nn.utils.parametrize does it: whoever holds the norm holds the new one.
+        # Like torch.nn.utils.parametrize: other references to the norm stay valid.
         module.__class__ = _SYNCHRONISED.get(type(module), type(module))
     return model
 
 
 class _Synchronised(_BatchNorm):
-    """What the norms of torch.nn have in common."""
+    """Base class of the synchronised norms of torch.nn."""
 
     def synchronises(self) -> bool:
-        """Whether a forward pass now is one with the other ranks."""
+        """Returns whether a forward pass uses the statistics of all ranks."""
         if not (self.training and dist.is_available() and dist.is_initialized()):
             return False
         return dist.get_world_size() > 1
@@ -80,7 +80,7 @@ class _Synchronised(_BatchNorm):
             return super().forward(input)
         return self._with_other_ranks(input, allow_single_element)
 
-    @torch.compiler.disable  # one cut of the graph, where tracing the process group makes several
+    @torch.compiler.disable  # one graph break; tracing the collective calls causes several
     def _with_other_ranks(self, x: Tensor, allow_single_element: bool) -> Tensor:
         self._check_input_dim(x)
         if x.size(1) != self.num_features:
@@ -89,7 +89,7 @@ class _Synchronised(_BatchNorm):
                 f"{x.size(1)}"
             )
         count, mean, squares = _moments(x.detach())
-        # From here on every rank decides alike, because it decides by numbers of all ranks.
+        # count is that of all ranks, so all ranks take the same branch.
         if count <= 1 and allow_single_element:
             return F.batch_norm(
                 x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
@@ -98,8 +98,8 @@ class _Synchronised(_BatchNorm):
             return super().forward(x)
         if count == 1:
             raise ValueError(
-                f"{type(self).__name__}: input must have more than 1 value a channel in training, "
-                f"got 1 on all {dist.get_world_size()} ranks together"
+                f"{type(self).__name__}: input must have more than 1 value per channel in "
+                f"training, got 1 on all {dist.get_world_size()} ranks together"
             )
         if self.track_running_stats:
             move_statistics(self, mean, squares / (count - 1))
@@ -118,7 +118,7 @@ class SyncBatchNorm(pyg_nn.BatchNorm):
     r"""A :class:`torch_geometric.nn.BatchNorm` after :func:`synchronise`."""
 
     def forward(self, x: Tensor) -> Tensor:
-        # PyG looks at this rank's elements and would leave the other ranks waiting.
+        # PyG's check depends on this rank's elements only, and the other ranks would wait.
         if self.module.synchronises():
             return self.module(x, self.allow_single_element)
         return super().forward(x)
@@ -132,8 +132,8 @@ _SYNCHRONISED: dict[type, type] = {
 
 
 def _moments(x: Tensor) -> tuple[int, Tensor, Tensor]:
-    """Count, mean and sum of squared deviations of each channel over all ranks, in double
-    precision, and to the last bit the same on every rank."""
+    """Returns count, mean and sum of squared deviations of each channel over all ranks, in double
+    precision and bitwise equal on every rank."""
     channels = x.size(1)
     message = torch.zeros(2 * channels + 1, dtype=torch.float64, device=x.device)
     if x.numel() > 0:
@@ -143,22 +143,22 @@ def _moments(x: Tensor) -> tuple[int, Tensor, Tensor]:
         message[channels:-1] = var
         message[channels:-1] *= count
         message[-1] = count
-    everyone = message.new_empty(dist.get_world_size(), message.numel())
-    dist.all_gather(list(everyone.unbind()), message)
-    means, squares, counts = everyone.split([channels, channels, 1], dim=1)
+    gathered = message.new_empty(dist.get_world_size(), message.numel())
+    dist.all_gather(list(gathered.unbind()), message)
+    means, squares, counts = gathered.split([channels, channels, 1], dim=1)
     total = int(counts.sum())
     mean = (counts * means).sum(dim=0) / max(total, 1)
     return total, mean, (squares + counts * (means - mean).square()).sum(dim=0)
 
 
 def _precision(x: Tensor) -> torch.dtype:
-    """What the statistics of ``x`` are held in: half precision, as of autocast, is too coarse."""
+    """Returns the dtype of the statistics of ``x``: at least float32, also under autocast."""
     return torch.promote_types(x.dtype, torch.float32)
 
 
 class _Normalise(Function):
-    """``(x - mean) / sqrt(var + eps) * weight + bias``, where mean and variance are those of the
-    ``x`` of all ranks, and the gradient knows it."""
+    """Computes ``(x - mean) / sqrt(var + eps) * weight + bias``. Mean and variance are those of the
+    ``x`` of all ranks, and the backward pass differentiates through them."""
 
     @staticmethod
     def forward(
@@ -181,7 +181,7 @@ class _Normalise(Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, mean, var = ctx.saved_tensors
         if x.numel() > 0:
-            # In evaluation mode, this is sum(grad * x_hat) and sum(grad), in one pass.
+            # With train=False, this computes sum(grad * x_hat) and sum(grad) in one pass.
             _, grad_weight, grad_bias = torch.ops.aten.native_batch_norm_backward(
                 grad, x, None, mean, var, None, None, False, ctx.eps, [False, True, True]
             )
@@ -207,7 +207,7 @@ class _Normalise(Function):
 def _affine(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
-    """``x_hat * weight + bias`` in the precision of the statistics, with one pass over ``x``."""
+    """Computes ``x_hat * weight + bias`` in the precision of the statistics, in one pass."""
     weight = weight if weight is None else weight.to(mean.dtype)
     bias = bias if bias is None else bias.to(mean.dtype)
     return F.batch_norm(x, mean, var, weight, bias, eps=eps)

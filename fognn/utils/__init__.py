@@ -1,2 +1,2 @@
-r"""What all other subpackages use: argument checks, files written whole, safe loading of torch
-files, errors. Nothing here knows about graphs."""
+r"""Helpers for all other subpackages: argument checks, atomic file writes, safe loading of torch
+files, errors. Nothing here depends on graphs."""

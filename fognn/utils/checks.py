@@ -1,4 +1,5 @@
-r"""Argument checks. Each error names the argument, what it must be and what it was."""
+r"""Argument checks. Each raises a :class:`ValueError` of the form
+``owner: name must be ..., got value``, where ``owner`` is the class or function that was called."""
 
 import difflib
 from collections.abc import Iterable
@@ -8,14 +9,14 @@ from torch import Tensor
 
 
 def positive_int(owner: str, name: str, value: object) -> int:
-    """Returns ``value`` if it is an int above zero."""
+    """Returns ``value``; raises unless it is an int above zero."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{owner}: {name} must be a positive int, got {value!r}")
     return value
 
 
 def int_in_range(owner: str, name: str, value: object, low: int, high: int = 1 << 64) -> None:
-    """Raises unless ``value`` is an int in ``low..high - 1``; without ``high``, in 64 bits."""
+    """Raises unless ``value`` is an int with ``low <= value < high``."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value < high:
         end = "" if high == 1 << 64 else f" and less than {high}"
         raise ValueError(f"{owner}: {name} must be an int of at least {low}{end}, got {value!r}")
@@ -44,8 +45,9 @@ def known(owner: str, name: str, value: object, names: Iterable[str]) -> None:
 def features(owner: str, name: str, x: Tensor, channels: int, dtype: torch.dtype | None) -> None:
     """Raises unless ``x`` is a ``[*, channels]`` matrix of the layer's dtype.
 
-    ``channels=-1`` (a lazy layer before its first call) admits any width, ``dtype=None`` any
-    floating dtype. Under autocast every floating dtype passes, as it does in torch's layers.
+    ``channels=-1`` (a lazy layer before its first call) accepts any width, ``dtype=None`` any
+    floating point dtype. Under autocast every floating point dtype is accepted, as in torch's
+    layers.
     """
     if not isinstance(x, Tensor) or x.dim() != 2:
         shape = list(x.shape) if isinstance(x, Tensor) else type(x).__name__
@@ -68,7 +70,7 @@ def per_edge(owner: str, name: str, value: Tensor, num_edges: int) -> None:
 
 
 def finite(owner: str, name: str, x: Tensor) -> None:
-    """Raises on NaN and infinity and names the first row that holds one."""
+    """Raises if ``x`` has a NaN or an infinity; the error names the first such row."""
     bad = ~torch.isfinite(x)
     if bad.any():
         row = int(bad.flatten(1).any(dim=1).nonzero()[0])
@@ -76,9 +78,9 @@ def finite(owner: str, name: str, x: Tensor) -> None:
 
 
 def outside(index: Tensor, size: int) -> int | None:
-    """An entry of ``index`` below 0 or not below ``size``; :obj:`None` if there is none.
+    """Returns an entry of ``index`` that is not in ``0..size - 1``; :obj:`None` if there is none.
 
-    While torch.compile traces there are no values to look at, and nothing is found.
+    While torch.compile traces, the values are not known, and the result is :obj:`None`.
     """
     if torch.compiler.is_compiling() or index.numel() == 0:
         return None

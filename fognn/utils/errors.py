@@ -1,11 +1,11 @@
-r"""The errors of fognn that are not a wrong argument (those are a :class:`ValueError`)."""
+r"""Errors that are not caused by a wrong argument (those are a :class:`ValueError`)."""
 
 __all__ = ["FileError", "FognnError", "Stopped", "TrainingError"]
 
 
 class FognnError(RuntimeError):
-    r"""Base class of the errors below. The message is one sentence that names the cause and,
-    where there is one, the remedy; the command line prints it without a traceback."""
+    r"""Base class of fognn's errors. The message is one sentence with the cause and, if there is
+    one, the remedy; the command line prints it without a traceback."""
 
 
 class FileError(FognnError):
@@ -17,5 +17,5 @@ class TrainingError(FognnError):
 
 
 class Stopped(KeyboardInterrupt):
-    r"""A run was interrupted (Ctrl-C or SIGTERM) and has saved its state. The message says how to
-    resume it."""
+    r"""A run was interrupted (Ctrl-C or SIGTERM) and has saved its state. The message has the
+    command that resumes it."""

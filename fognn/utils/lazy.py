@@ -1,6 +1,6 @@
-r"""Names of a package that are imported when they are first used.
+r"""Lazy imports: names of a package that are imported when they are first used.
 
-Torch takes seconds to import, which ``fognn --help`` need not wait for.
+Torch takes seconds to import; ``fognn --help`` does not need it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +11,11 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    r"""Gives the ``__getattr__`` of a package.
+    r"""Returns a ``__getattr__`` for a package that imports its names lazily.
 
     Args:
-        package (str): The package, ``__name__``.
-        modules (dict): The names of each module, by its name within the package.
+        package (str): The package's ``__name__``.
+        modules (dict): Maps each module of the package to the names that it defines.
     """
     places = {name: module for module, names in modules.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""Files of torch, read without running anything that they name."""
+"""Safe loading of torch files: no code that a file names is run."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,16 @@ from typing import Any
 import torch
 from torch.serialization import add_safe_globals, clear_safe_globals, get_safe_globals
 
-# The list of names that torch takes for safe is one for the whole process.
+# torch has one list of safe names for the whole process.
 _lock = Lock()
 
 
 class RefusedNameError(UnpicklingError):
-    """A file names something that it must not; ``name`` says what."""
+    """A file names a class or function that is not allowed.
+
+    Attributes:
+        name (str): The class or function.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the file names {name}")
@@ -26,35 +30,39 @@ class RefusedNameError(UnpicklingError):
 def load_torch(
     path: str | Path, names: Sequence[Any] = (), map_location: Any = "cpu", mmap: bool = False
 ) -> Any:
-    r"""Reads a file of :meth:`torch.save` that names nothing but tensors, plain Python and
-    ``names``; another one is a :class:`RefusedNameError`, and a damaged one whatever torch makes
-    of it.
+    r"""Reads a file of :meth:`torch.save` that contains only tensors, plain Python values and
+    :obj:`names`.
 
-    :meth:`torch.load` with ``weights_only=True`` alone is not enough where PyG is imported. PyG
-    adds names of its own to torch's list, and among them is a class that reads a second file,
-    with a function that falls back to running it.
+    :meth:`torch.load` with ``weights_only=True`` is not enough once PyG is imported. PyG adds
+    names of its own to torch's list of safe ones, among them a class that reads a second file and
+    can fall back to unpickling it.
 
     Args:
-        path: The file.
-        names: Classes and functions that it may name besides, as
-            :meth:`torch.serialization.add_safe_globals` takes them.
-        map_location: Where its tensors go.
-        mmap: Whether its tensors are mapped into memory and not read.
+        path (str): The file.
+        names (list, optional): Classes and functions that the file may name, as
+            :meth:`torch.serialization.add_safe_globals` takes them. (default: :obj:`()`)
+        map_location (optional): As in :meth:`torch.load`. (default: :obj:`"cpu"`)
+        mmap (bool, optional): If set to :obj:`True`, maps the tensors into memory instead of
+            reading them. (default: :obj:`False`)
+
+    Raises:
+        RefusedNameError: If the file names anything else.
+        Exception: The exception of :meth:`torch.load`, if the file is damaged.
     """
     try:
-        with _only(names):
+        with _only_safe(names):
             return torch.load(path, map_location=map_location, weights_only=True, mmap=mmap)
     except UnpicklingError as error:
         found = re.search(r"GLOBAL (\S+)", str(error))
         if found is None:
             raise
         raise RefusedNameError(found[1]) from error
-    except AssertionError as error:  # so torch says that a file in its old form is damaged
+    except AssertionError as error:  # raised by torch for a damaged file in its legacy format
         raise UnpicklingError(str(error)) from error
 
 
 @contextmanager
-def _only(names: Sequence[Any]) -> Iterator[None]:
+def _only_safe(names: Sequence[Any]) -> Iterator[None]:
     with _lock:
         before = get_safe_globals()
         clear_safe_globals()

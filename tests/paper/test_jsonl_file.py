@@ -32,7 +32,7 @@ def line(key: str, **more: Any) -> dict[str, Any]:
 
 
 def on_disk(path: Path) -> list[dict[str, Any]]:
-    """What a reader of its own sees: a JSON object in each line, and a newline at the end."""
+    """Reads the file independently: a JSON object in each line, and a newline at the end."""
     text = path.read_text(encoding="utf-8")
     assert text.endswith("\n")
     return [json.loads(part) for part in text[:-1].split("\n")]
@@ -57,7 +57,7 @@ def test_order_and_replacement(tmp_path: Path) -> None:
 
 
 @given(st.dictionaries(st.text(), VALUES, max_size=4), st.text())
-def test_whatever_is_json_comes_back(content: dict[str, Any], key: str) -> None:
+def test_any_json_comes_back(content: dict[str, Any], key: str) -> None:
     text = jsonl_file._dump(content | {"key": key})
     assert "\n" not in text
     assert jsonl_file._load(text, "here") == content | {"key": key}
@@ -84,7 +84,7 @@ def test_what_is_no_json_is_not_written(tmp_path: Path, content: Any, reason: st
     lines = JsonlFile(tmp_path / "a.jsonl")
     lines.put(line("old"))
     before = lines.path.read_bytes()
-    with pytest.raises(ValueError, match=f"must be plain, finite values.*{reason}"):
+    with pytest.raises(ValueError, match=f"must have plain, finite values.*{reason}"):
         lines.put(content)
     assert lines.path.read_bytes() == before
 
@@ -117,7 +117,7 @@ def test_a_damaged_line_is_named_and_kept(tmp_path: Path, text: str, number: int
 def test_a_key_twice(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"key": "a"}\n{"key": "b"}\n{"key": "a"}\n')
-    with pytest.raises(ValueError, match=r"line 3: key 'a' stands in line 1 already; remove one"):
+    with pytest.raises(ValueError, match=r"line 3: key must be unique, got 'a', which line 1 has"):
         JsonlFile(path).read()
 
 
@@ -174,7 +174,7 @@ def test_twenty_processes_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["before the text", "half the text", "before", "after"])
-def test_killed_amid_an_add(tmp_path: Path, moment: str) -> None:
+def test_killed_during_an_add(tmp_path: Path, moment: str) -> None:
     path = tmp_path / "a.jsonl"
     lines = JsonlFile(path)
     lines.put(line("a", v=1))
@@ -236,7 +236,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl_file, "_PATIENCE", 0.05)
+    monkeypatch.setattr(jsonl_file, "_TIMEOUT", 0.05)
     path = tmp_path / "a.jsonl"
     with FileLock(tmp_path / ".a.jsonl.lock"):
         with pytest.raises(FileError, match=r"another process has held .*\.a\.jsonl\.lock"):

@@ -72,5 +72,5 @@ def test_a_result_without_a_word_of_its_test() -> None:
     own = entry(ZINC, 0.5)
     check_result(own)
     del own.result["test"]
-    with pytest.raises(ValueError, match=r"result\.test must be there, or be null"):
+    with pytest.raises(ValueError, match=r"result\.test must be given"):
         check_result(own)

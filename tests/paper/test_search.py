@@ -62,9 +62,9 @@ def test_it_keeps_what_else_was_asked_for() -> None:
 
 @settings(max_examples=20)
 @given(st.lists(st.floats(0.1, 1.0), min_size=12, max_size=12), st.randoms())
-def test_the_least_error_is_picked(scores: list[float], dice: Any) -> None:
+def test_the_least_error_is_picked(scores: list[float], random: Any) -> None:
     entries = searched(ROW, scores)
-    dice.shuffle(entries)
+    random.shuffle(entries)
     choice = choose(ROW, entries)
     # Of equal ones the first of the grid: the higher rate, the stronger decay.
     place = scores.index(min(scores))

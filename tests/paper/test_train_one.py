@@ -103,22 +103,22 @@ def test_every_argument_reaches_its_setting(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_wrong_arguments(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(tiny().to_yaml())
-    with pytest.raises(ValueError, match="train: config must be given alone"):
+    with pytest.raises(ValueError, match=r"train: config must be .* got data='zinc'"):
         fognn.train("zinc", config=tmp_path / "config.yaml")
-    with pytest.raises(ValueError, match="train: config must be given alone"):
+    with pytest.raises(ValueError, match=r"train: config must be .* model='gcn'"):
         fognn.train(model="gcn", config=tmp_path / "config.yaml")
     for given in ({}, {"data": "zinc"}, {"model": "gcn"}):
-        with pytest.raises(ValueError, match="train: data and model must be given, or a config"):
+        with pytest.raises(ValueError, match="train: data and model must be given"):
             fognn.train(**given)
-    with pytest.raises(ValueError, match=r"none\.yaml is not there"):
+    with pytest.raises(ValueError, match=r"none\.yaml does not exist"):
         fognn.train(config=tmp_path / "none.yaml")
     with pytest.raises(ValueError, match=r"model .*'gcm'; did you mean"):
         fognn.train("zinc", "gcm")
     with pytest.raises(ValueError, match=r"training\.lr must be .*above 0"):
         fognn.train("zinc", "gcn", lr=0.0)
-    with pytest.raises(ValueError, match="'model' is no setting"):
+    with pytest.raises(ValueError, match="unknown setting 'model'"):
         Config.read(tmp_path / "config.yaml").with_values({"model": 3})
-    with pytest.raises(ValueError, match="'rate' is no setting"):
+    with pytest.raises(ValueError, match="unknown setting 'rate'"):
         fognn.train("zinc", "gcn", rate=3)
     assert not (tmp_path / "runs").exists()
 

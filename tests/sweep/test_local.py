@@ -60,7 +60,8 @@ def test_a_killed_run_and_one_that_fails(tmp_path: Path, tiny_job: Callable[...,
         pool.close()
     found = {outcome.job.folder: outcome for outcome in outcomes}
     killed, diverged = found[job.folder], found[wrong.folder]
-    assert killed.reason == "killed by SIGKILL, by hand or because the memory was full"
+    assert killed.reason.startswith("killed by SIGKILL")
+    assert "out of memory" in killed.reason
     assert diverged.reason.startswith("TrainingError: the ")
     assert diverged.log == wrong.folder.with_name(f"{wrong.folder.name}.log")
     assert "Traceback" in diverged.log.read_text()
@@ -70,7 +71,7 @@ def test_a_killed_run_and_one_that_fails(tmp_path: Path, tiny_job: Callable[...,
 
 
 @pytest.mark.slow
-def test_killed_and_stopped_it_goes_on(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+def test_killed_and_stopped_it_resumes(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
     alone = tiny_job(tmp_path / "alone", epochs=300, machine__threads=1)
     fit(alone.config, alone.folder, quiet=True)
     job = tiny_job(tmp_path / "runs", epochs=300)

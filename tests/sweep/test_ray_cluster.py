@@ -99,7 +99,7 @@ def test_a_task_that_should_see_the_folder_and_does_not(
     tmp_path: Path, tiny_job: Callable[..., Job]
 ) -> None:
     answer = run_task(request(tiny_job(tmp_path), shared=True, marker="/not/seen"))
-    assert answer["reason"].startswith(f"shared must be False: {os.uname().nodename} does not see")
+    assert answer["reason"].startswith(f"shared must be False, {os.uname().nodename} has no ")
 
 
 def test_a_task_that_fails(tmp_path: Path, machine: Path, tiny_job: Callable[..., Job]) -> None:
@@ -107,7 +107,7 @@ def test_a_task_that_fails(tmp_path: Path, machine: Path, tiny_job: Callable[...
     answer = run_task(request(job, shared=False))
     assert answer["reason"].startswith("TrainingError: the ")
     assert "Traceback" in answer["log"]
-    assert "log.txt" in answer["files"], "the next attempt goes on from there"
+    assert "log.txt" in answer["files"], "the next attempt resumes from there"
 
 
 @settings(max_examples=25)  # each file is synced to the disk
@@ -164,7 +164,7 @@ def test_local(tmp_path: Path, ray: Any, tiny_plan: Plan) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
-def test_stopped_it_goes_on(tmp_path: Path, ray: Any, tiny_job: Any, shared: bool) -> None:
+def test_stopped_it_resumes(tmp_path: Path, ray: Any, tiny_job: Any, shared: bool) -> None:
     job = tiny_job(tmp_path / "runs", epochs=100_000)
     pool = RayPool("local", 1, shared)
     try:
@@ -183,10 +183,10 @@ def cluster(ray: Any) -> Iterator[Any]:
     """A real cluster on the loopback: a head that trains nothing, and two machines of one core."""
     from ray.cluster_utils import Cluster
 
-    room = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **room})
+    options = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
+    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **options})
     try:
-        found.machines = [found.add_node(num_cpus=1, **room) for _ in range(2)]
+        found.machines = [found.add_node(num_cpus=1, **options) for _ in range(2)]
         found.wait_for_nodes()
         yield found
     finally:
@@ -235,7 +235,7 @@ def test_a_machine_is_lost(tmp_path: Path, cluster: Any, tiny_plan: Plan, shared
     assert all(log.count("gcn on CLUSTER, seed") == 1 for log in logs)
     if shared:
         again = [log for log in logs if "resumes after epoch" in log]
-        assert again, "the lost run went on from its last checkpoint"
+        assert again, "the lost run resumed from its last checkpoint"
         assert "resumes after epoch 0" not in again[0]
     # A run that moved to another machine is the run that it would have been.
     for run in planned:

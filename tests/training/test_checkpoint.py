@@ -23,7 +23,7 @@ TASK = TASKS["cluster"]
 
 
 class Malicious:
-    """What runs a command when pickle reads it."""
+    """An object that runs a command when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -122,14 +122,14 @@ def test_damage(tmp_path: Path, damage: str) -> None:
 
 
 def test_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"last\.ckpt is not there: the run has not finished"):
+    with pytest.raises(ValueError, match=r"last\.ckpt does not exist: the run has not finished"):
         read_checkpoint(tmp_path / "last.ckpt")
 
 
 @pytest.mark.parametrize("content", [{"format": module.FORMAT + 1}, {}, [1], torch.ones(2)])
 def test_another_format(tmp_path: Path, content: Any) -> None:
     torch.save(content, tmp_path / "x.ckpt")
-    with pytest.raises(FileError, match=r"x\.ckpt is no checkpoint of this version of fognn"):
+    with pytest.raises(FileError, match=r"x\.ckpt is not a checkpoint of this version of fognn"):
         read_checkpoint(tmp_path / "x.ckpt")
 
 

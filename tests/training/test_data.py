@@ -222,7 +222,7 @@ def test_the_folds_together_hold_out_every_graph_once(
 @pytest.mark.parametrize("fold", [None, 11])
 def test_a_fold_that_is_not_there(real_data: Path, fold: int | None) -> None:
     run = config("imdb-multi", real_data, data__fold=fold)
-    with pytest.raises(ValueError, match=rf"data\.fold must lie in 1\.\.10, got {fold}"):
+    with pytest.raises(ValueError, match=rf"data\.fold must be in 1\.\.10, got {fold}"):
         open_split(run, "train")
 
 

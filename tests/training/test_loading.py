@@ -89,20 +89,20 @@ def test_wrong_arguments(run: Result, tmp_path: Path) -> None:
 
 def test_a_run_that_has_not_finished_an_epoch(run: Result, tmp_path: Path) -> None:
     shutil.copy(run.folder / "config.yaml", tmp_path)
-    with pytest.raises(ValueError, match=r"best\.ckpt is not there: the run has not finished"):
+    with pytest.raises(ValueError, match=r"best\.ckpt does not exist: the run has not finished"):
         load(tmp_path)
 
 
 def test_a_run_over_folds(run: Result, tmp_path: Path) -> None:
     shutil.copy(run.folder / "config.yaml", tmp_path)
     shutil.copytree(run.folder, tmp_path / "fold-1")
-    with pytest.raises(ValueError, match=r"has a network for each fold: name one, as .*/fold-1"):
+    with pytest.raises(ValueError, match=r"run must name one fold .*/fold-1, got '"):
         load(tmp_path)
     assert same(load(tmp_path / "fold-1"), load(run.folder))
 
 
 class Trap:
-    """What a stranger's file would run."""
+    """An object that would run a command when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -130,7 +130,7 @@ def test_a_checkpoint_runs_no_code(tmp_path: Path, how: str) -> None:
 
 def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
     torch.save({"format": 99}, tmp_path / "a.ckpt")
-    with pytest.raises(FileError, match="is no checkpoint of this version of fognn"):
+    with pytest.raises(FileError, match="is not a checkpoint of this version of fognn"):
         load(tmp_path / "a.ckpt")
     (tmp_path / "b.ckpt").write_text("hello")
     with pytest.raises(FileError, match=r"b\.ckpt is damaged"):

@@ -112,7 +112,7 @@ def test_a_wrong_setting_makes_no_folder(tmp_path: Path) -> None:
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, step: int, number: signal.Signals) -> None:
-    """Sends a signal to this process amid the given step, counted from 1."""
+    """Sends a signal to this process during the given step, counted from 1."""
     steps = iter(range(1, 1000))
     original = loop.answer
 
@@ -259,7 +259,7 @@ def test_other_data_are_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mon
             fit(config, tmp_path / "run", quiet=True)
     time.sleep(0.01)
     write_graphs(tmp_path / "graphs.npz", molecules(20, seed=1))
-    with pytest.raises(ValueError, match="are not those that the run in"):
+    with pytest.raises(ValueError, match=r"data '.*graphs\.npz' have changed since"):
         fit(config, tmp_path / "run", quiet=True)
 
 
@@ -301,7 +301,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path: Path) -> None:
     epochs = len(read_checkpoint(tmp_path / "run" / "last.ckpt")["state"]["history"])
     assert 0 < epochs < 200
     with pytest.MonkeyPatch.context() as patch:
-        # There is room again: it resumes with the next epoch.
+        # There is space on the disk again: the run resumes with the next epoch.
         seen: list[int] = []
         original = loop.step_seed
         patch.setattr(
@@ -313,7 +313,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path: Path) -> None:
     assert seen == [epochs]
 
 
-def test_a_folder_in_which_nobody_can_write(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_writable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises((FileError, ValueError), match="file"):
         fit(tiny(), tmp_path / "file" / "run", quiet=True)

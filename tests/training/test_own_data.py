@@ -175,7 +175,7 @@ def test_a_target_must_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"y": None}, "each graph must have y, what is to be learnt"),
+        ({"y": None}, "y of each graph must be .* got None"),
         ({"y": (INT, [1, 1], 1)}, r"graph 0: y of integers must be classes.* shape \[1, 1\]"),
         ({"y": (INT, ["N", 2], 2)}, r"graph 0: y of integers must be classes.*floating point"),
     ],
@@ -193,7 +193,7 @@ def test_classes_below_zero(tmp_path: Path) -> None:
 
 
 def test_too_few_graphs(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must hold at least 10 graphs.*got 9"):
+    with pytest.raises(ValueError, match=r"must have at least 10 graphs.*got 9"):
         own_graphs(written(tmp_path, molecules(9)), "train")
 
 

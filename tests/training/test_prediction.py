@@ -183,7 +183,7 @@ def test_bad_lines_of_molecules(runs: Path, tmp_path: Path) -> None:
         assert predict(runs / "smiles", source, output, skip_bad=True) == 2
     assert [row["smiles"] for row in table(output)] == ["CCO", "CN"]
     source.write_text("smiles\n")
-    with pytest.raises(ValueError, match="input must hold at least one molecule"):
+    with pytest.raises(ValueError, match="source must have at least one molecule"):
         predict(runs / "smiles", source, output)
 
 
@@ -227,9 +227,9 @@ def test_wrong_arguments(runs: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.csv"
     with pytest.raises(ValueError, match=r"predict: batch_size must be .* got 0"):
         predict(runs / "value", tmp_path / "in.npz", output, batch_size=0)
-    with pytest.raises(ValueError, match=r"input must be a \.pt or \.npz file .* not on molecules"):
+    with pytest.raises(ValueError, match=r"source must be a \.pt or .* not on molecules"):
         predict(runs / "node classes", tmp_path / "in.csv", output)
-    with pytest.raises(ValueError, match=r"input must be a \.pt or \.npz file .* not on molecules"):
+    with pytest.raises(ValueError, match=r"source must be a \.pt or .* not on molecules"):
         predict(runs / "edge classes", tmp_path / "in.csv", output)
     with pytest.raises(FileError, match=r"none\.npz is not there"):
         predict(runs / "value", tmp_path / "none.npz", output)
@@ -244,7 +244,7 @@ def test_wrong_arguments(runs: Path, tmp_path: Path) -> None:
 
 def test_few_shot_networks_do_not_predict(tmp_path: Path) -> None:
     fit(tiny_images(write_cifar(tmp_path), training__epochs=1), tmp_path / "run", quiet=True)
-    with pytest.raises(ValueError, match=r"is of a few-shot network.*fognn\.load\(run\)"):
+    with pytest.raises(ValueError, match=r"run must not .*few-shot.*fognn\.load\(run\)"):
         predict(tmp_path / "run", tmp_path / "in.npz", tmp_path / "out.csv")
 
 

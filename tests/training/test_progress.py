@@ -52,7 +52,7 @@ class Terminal:
         while True:
             try:
                 part = os.read(self.reader, 4096)
-            except OSError:  # so Linux says that nobody holds the other end any more
+            except OSError:  # Linux raises it when the other end is closed
                 return
             if not part:
                 return

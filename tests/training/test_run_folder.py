@@ -74,7 +74,7 @@ def test_held_by_this_process(run: RunFolder) -> None:
 def test_a_foreign_file(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(
-        ValueError, match=rf"folder must be empty, .* holds '{name}' and no config\.yaml"
+        ValueError, match=rf"folder must be .*, got '.*', which has '{name}' and no config\.yaml"
     ):
         RunFolder(tmp_path, tiny())
     assert listed(tmp_path) == [name]
@@ -92,7 +92,7 @@ def test_another_configuration(run: RunFolder) -> None:
     other = tiny(seed=1, training__lr=0.5)
     with pytest.raises(
         ValueError,
-        match=r"run' holds another run \(training\.lr: 0\.001 and 0\.5; seed: 0 and 1, there and",
+        match=r"run' holds another run \(training\.lr: 0\.001 and 0\.5; seed: 0 and 1, in",
     ):
         check_folder(run.path, other)
     assert run.config_file.read_bytes() == before
@@ -144,7 +144,7 @@ def test_log(run: RunFolder) -> None:
     assert lines[0][:2] == "20"
 
 
-def test_no_room_for_the_log(run: RunFolder) -> None:
+def test_no_disk_space_for_the_log(run: RunFolder) -> None:
     (run.path / "log.txt").symlink_to("/dev/full")
     with pytest.raises(FileError, match=r"log\.txt could not be written, the disk is full"):
         run.log("text")
@@ -165,12 +165,12 @@ def test_metrics_roundtrip(tmp_path_factory: pytest.TempPathFactory, values: Any
 
 
 def test_no_metrics_yet(run: RunFolder) -> None:
-    with pytest.raises(ValueError, match=r"metrics\.csv is not there: the run has not finished"):
+    with pytest.raises(ValueError, match=r"metrics\.csv does not exist: the run has not finished"):
         read_metrics(run.path)
 
 
 @pytest.mark.parametrize("line", ["1,much", "1", "1,", "1.5,2", "1,2,3"])
 def test_damaged_metrics(run: RunFolder, line: str) -> None:
     (run.path / "metrics.csv").write_text(f"epoch,lr\n{line}\n")
-    with pytest.raises(ValueError, match=r"metrics\.csv must hold a number in each place"):
+    with pytest.raises(ValueError, match=r"metrics\.csv must have a number in each cell"):
         read_metrics(run.path)

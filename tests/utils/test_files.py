@@ -195,7 +195,7 @@ def test_unzip_trusts_no_declared_size(tmp_path: Path) -> None:
     lie = raw.replace((10**6).to_bytes(4, "little"), (10).to_bytes(4, "little"))
     assert lie != raw
     path.write_bytes(lie)
-    with pytest.raises(FileError, match="not a whole zip file"):
+    with pytest.raises(FileError, match=r"a\.zip is damaged"):
         unzip(path, tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
 
@@ -204,7 +204,7 @@ def test_unzip_trusts_no_declared_size(tmp_path: Path) -> None:
 def test_unzip_truncated(tmp_path: Path, cut: int) -> None:
     path = archive(tmp_path / "a.zip", {"x": "hello" * 20, "y": "2"})
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(FileError, match=r"a\.zip is not a whole zip file"):
+    with pytest.raises(FileError, match=r"a\.zip is damaged"):
         unzip(path, tmp_path / "out")
     assert list(contents(tmp_path)) == ["a.zip"]
 
@@ -227,7 +227,7 @@ def test_unzip_a_file_that_is_also_a_folder(tmp_path: Path) -> None:
 
 
 def test_unzip_missing(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"no\.zip is not there"):
+    with pytest.raises(FileError, match=r"no\.zip does not exist"):
         unzip(tmp_path / "no.zip", tmp_path / "out")
 
 

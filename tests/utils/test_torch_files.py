@@ -15,7 +15,7 @@ from fognn.utils.torch_files import RefusedNameError, load_torch
 
 
 class Call:
-    """What a file says when it wants a function called."""
+    """An object that calls a function when it is unpickled."""
 
     def __init__(self, function, *args) -> None:
         self.call = function, args
