@@ -212,7 +212,7 @@ PATHS = {"FOG": "fognn.nn.FOG", "train": "fognn.paper.train"}
         ("Text.\n\n.. math::\n    a =\n    b\n\nMore.\n", "Text.\n\n\n$$\na = b\n$$\n\nMore.\n"),
         (
             ".. math::\n    a &= b\n\n    c &= d\n\nMore.\n",
-            "\n$$\n\\begin{aligned} a &= b \\\\ c &= d \\end{aligned}\n$$\n\nMore.\n",
+            "\n$$\n\\begin{split} a &= b \\\\ c &= d \\end{split}\n$$\n\nMore.\n",
         ),
         (
             "Example::\n\n    x = 1\n\n    y = 2\n",
@@ -233,6 +233,9 @@ def test_latex_becomes_mathml() -> None:
     assert "&lt;" in inline.replace("&#x0003C;", "&lt;")
     assert 'display="block"' in to_mathml('<div class="arithmatex">\\[\na\n\\]</div>')
     assert to_mathml("<p>plain</p>") == "<p>plain</p>"
+    for unknown in (r"\begin{aligned} a &= b \end{aligned}", r"\nonsense{x}"):
+        with pytest.raises(ValueError, match="latex2mathml does not know"):
+            to_mathml(f'<div class="arithmatex">\\[{unknown}\\]</div>')
 
 
 # The site

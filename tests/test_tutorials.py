@@ -1,4 +1,4 @@
-"""The notebooks of docs/tutorials are whole, have no outputs, and run."""
+"""The notebooks of docs/tutorials are whole, small, and run."""
 
 import os
 import sys
@@ -17,14 +17,15 @@ def test_there_are_tutorials() -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
+def test_a_notebook_is_whole_and_small(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
+    assert path.stat().st_size < 20_000
     for cell in notebook.cells:
-        if cell.cell_type == "code":
-            assert not cell.outputs
-            assert cell.execution_count is None
-        assert all(len(line) <= 110 for line in cell.source.splitlines())
+        assert all(len(line) <= 100 for line in cell.source.splitlines())
+        for output in cell.get("outputs", ()):
+            assert output.output_type != "error"
+            assert output.get("name") != "stderr"  # warnings name paths of a machine
 
 
 @pytest.mark.slow
@@ -54,5 +55,5 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert {
         "cora": "GAT+FOG  ",
         "molecules": "predictions.csv: 3 predictions",
-        "paper_row": "GCN+FOG",
+        "paper_row": "GCN+FOG [1] †",
     }[path.stem] in printed

@@ -22,7 +22,11 @@ def to_mathml(content: str) -> str:
     def replace(match: re.Match[str]) -> str:
         display = "inline" if match["block"] is None else "block"
         latex = html.unescape(match["inline"] or match["block"]).strip()
-        return convert(latex, display=display)
+        mathml = convert(latex, display=display)
+        # What it does not know, it leaves as text.
+        if unknown := re.search(r"<m\w+>(&|\\[^<]*)</m", mathml):
+            raise ValueError(f"latex2mathml does not know {unknown[1]!r}, in {latex!r}")
+        return mathml
 
     return _FORMULA.sub(replace, content)
 

@@ -7,9 +7,12 @@ they are.
 
 import re
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import griffe
+
+_API = Path(__file__).parents[1] / "api"
 
 _ROLE = re.compile(r":(?P<role>[a-z]+):`(?P<text>[^`]+)`", re.DOTALL)
 _LITERAL = re.compile(r"(?<!`)``([^`]+)``(?!`)")
@@ -42,7 +45,7 @@ def _directive(match: re.Match[str]) -> str:
         lines = [" ".join(part.split()) for part in re.split(r"\n\s*\n", body)]
         latex = lines[0]
         if len(lines) > 1 or "&" in latex:
-            latex = r"\begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}"
+            latex = r"\begin{split} " + r" \\ ".join(lines) + r" \end{split}"
         block = f"$$\n{latex}\n$$"
     else:
         block = f"```python\n{body}\n```"
@@ -71,22 +74,25 @@ class SphinxRoles(griffe.Extension):
     r"""Rewrites all docstrings of a package when it has been read."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        paths = public_paths(pkg)
         modules = _modules(pkg)
-        for module in modules:
-            _rewrite(module, paths)
         for module in modules:
             _resolve(module)
         for module in modules:
             _show_functions(module)
+        paths = public_paths(pkg)
+        for module in modules:
+            _rewrite(module, paths)
 
 
 def public_paths(package: griffe.Module) -> dict[str, str]:
-    r"""The path under which each public name of the subpackages is documented."""
+    r"""The path of each function and class that has a place in the API reference, by its name."""
     paths = {}
     for module in package.modules.values():
-        for name in module.exports or ():
-            paths[str(name)] = f"{module.path}.{name}"
+        if (_API / f"{module.name}.md").is_file():
+            for name in map(str, module.exports or ()):
+                member = module.members.get(name)
+                if member and (member.is_function or member.is_class) and member.has_docstring:
+                    paths[name] = f"{module.path}.{name}"
     return paths
 
 
