@@ -35,7 +35,7 @@ test: check
 	$(BIN)/python -m pytest
 
 docs: install
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: install
 	$(BIN)/ruff check --fix .
