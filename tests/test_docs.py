@@ -20,6 +20,7 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipP
 from typer.testing import CliRunner
 
 from fognn.cli import app
+from fognn.training.config import setting_name
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -30,7 +31,13 @@ PAGES = [
 ]
 COMMAND = typer.main.get_command(app)
 USAGE_ERROR = typer.BadParameter.__base__  # click's, or that of the click that typer brings
-QUICK = ["fognn table zinc", "fognn table zinc --markdown --at best"]
+QUICK = [
+    "fognn data",
+    "fognn info",
+    "fognn models '*fog*'",
+    "fognn table zinc",
+    "fognn table zinc --markdown --at best",
+]
 
 
 def page_id(path: Path) -> str:
@@ -121,6 +128,8 @@ def check_command(line: str) -> None:
 
 def check_arguments(command: Any, name: str, arguments: list[str]) -> None:
     context = command.make_context(name, arguments.copy())
+    for change in context.params.get("change") or ():  # --set model.h1=8
+        setting_name(change.partition("=")[0])
     if hasattr(command, "resolve_command"):  # a group
         rest = [*context._protected_args, *context.args]
         sub_name, sub, sub_arguments = command.resolve_command(context, rest)
@@ -148,6 +157,11 @@ def test_a_command_of_the_docs_exists(line: str) -> None:
 def test_a_wrong_command_is_seen(line: str, match: str) -> None:
     with pytest.raises(USAGE_ERROR, match=match):
         check_command(line)
+
+
+def test_a_wrong_setting_is_seen() -> None:
+    with pytest.raises(ValueError, match=r"training\.rate"):
+        check_command("fognn train zinc gcn --set training.rate=1")
 
 
 @pytest.mark.parametrize("line", QUICK)
