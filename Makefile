@@ -6,11 +6,12 @@ BIN := $(VENV)/bin
 EXTRAS := dev,docs,chem,tsp,vision,report,hub,tensorboard,cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format benchmark clean
+.PHONY: help install demo test check docs format benchmark clean
 
 help:
 	@echo "make demo       train GCN and GCN+FOG on generated graphs, write demo/report/index.html"
 	@echo "make test       ruff, mypy and the whole default test suite"
+	@echo "make docs       the documentation, in site/"
 	@echo "make benchmark  ratios of time and memory (about ten minutes)"
 	@echo "make format     let ruff format the code"
 	@echo "make clean      remove .venv and everything that was built"
@@ -33,6 +34,9 @@ check: install
 test: check
 	$(BIN)/python -m pytest
 
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 format: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -42,4 +46,4 @@ benchmark: install
 	$(BIN)/python benchmarks/loader.py
 
 clean:
-	rm -rf $(VENV) build dist demo *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

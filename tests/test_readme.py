@@ -1,3 +1,6 @@
+"""README and docs show what was measured, and the README stays short."""
+
+import json
 import re
 from pathlib import Path
 
@@ -6,7 +9,9 @@ import pytest
 from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 TABLE = re.compile(r"<!-- fognn table ([\w-]+) --markdown -->\n(.*?)\n<!-- end -->", re.DOTALL)
+ROWS = re.compile(r"<!-- rows of: fognn table (\w+) --markdown -->\n(.*?)\n<!-- end -->", re.DOTALL)
 SHOWN = [
     pytest.param(table, text, id=f"{path.name}-{table}")
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -14,10 +19,50 @@ SHOWN = [
 ]
 
 
-def test_the_readme_shows_what_was_measured() -> None:
-    assert {"README.md-zinc", "README.md-limits"} <= {str(shown.id) for shown in SHOWN}
+def test_the_results_page_shows_what_was_measured() -> None:
+    assert {"results.md-zinc", "results.md-limits"} <= {str(shown.id) for shown in SHOWN}
 
 
 @pytest.mark.parametrize(("table", "text"), SHOWN)
 def test_a_table_is_what_the_ledger_says(table: str, text: str) -> None:
     assert text in report_table(table, ROOT / "results", "markdown")
+
+
+def cells(line: str) -> list[str]:
+    return [re.sub(r"\[(.*?)\]\(.*?\)", r"\1", cell.strip()) for cell in line.strip("|").split("|")]
+
+
+def records(table: str) -> list[dict[str, str]]:
+    header, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
+    return [dict(zip(cells(header), cells(row), strict=True)) for row in rows]
+
+
+def test_the_readmes_rows_are_what_the_ledger_says() -> None:
+    ((table, text),) = ROWS.findall(README)
+    measured = {
+        row["network"]: row for row in records(report_table(table, ROOT / "results", "markdown"))
+    }
+    shown = records(text)
+    assert len(shown) > 3
+    for row in shown:
+        assert row.items() <= measured[row["network"]].items()
+
+
+def test_the_readmes_ratios_are_those_of_the_file() -> None:
+    record = json.loads((ROOT / "results" / "layers.json").read_text())
+    speed = README.partition("## Speed")[2].partition("\n## ")[0]
+    command = record["command"].partition(" --json")[0]
+    assert command in " ".join(speed.split())
+    assert re.findall(r"commit `(\w+)`", speed) == [record["commit"][:10]]
+    measured = {f"{row['ratio']:.3g}" for rows in record["tables"].values() for row in rows}
+    for line in speed.splitlines():
+        if line.startswith("| ") and not line.startswith("| |"):
+            for ratio in re.findall(r"\d+\.?\d*", line.rstrip("|").rpartition("|")[2]):
+                assert f"{float(ratio):.3g}" in measured, line
+
+
+def test_the_readme_begins_with_the_two_commands_and_is_short() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 120
+    assert any("make demo" in line for line in lines[:15])
+    assert any("make test" in line for line in lines[:15])

@@ -114,7 +114,7 @@ def _marks(lines: Sequence[TableLine]) -> list[str]:
     if any(line.off for line in lines):
         notes.append(
             "!: more than 3 printed s.d., or 5 %, away from the paper's figure; see "
-            "docs/reproduction.md."
+            "docs/results.md."
         )
     if any(line.paper.few_shot and line.entries for line in lines):
         notes.append("Parameters are those of the whole network; the paper counts its graph part.")
