@@ -15,9 +15,10 @@ _AVERAGES = {
 }
 # Where the paper's equations are not what its figures, or its parameter counts, say.
 _READINGS = {
-    "GCN": "The paper's figures of GCN are quoted, and those of the mean over neighbours; its "
-    "GCN+FOG fits with the symmetric norm of its equation, and its host is GCN with that norm, "
-    "where it was run.",
+    "GCN": "The paper's figures of GCN are quoted from the public benchmark, which takes the mean "
+    "over neighbours; GCN+FOG has the symmetric norm of the paper's equation here, and is compared "
+    "with GCN of the same norm where that was run. Which norm the printed GCN+FOG has is not "
+    "decided.",
     "GraphSAGE": "GraphSAGE takes the maximum over neighbours, as the parameter counts say and "
     "the paper's equation does not.",
 }
@@ -101,6 +102,17 @@ def _pairs(lines: Sequence[TableLine]) -> list[str]:
     notes = [f"{text}."]
     if any(pair.over == "fold" for pair in pairs):
         notes.append("Folds share their training graphs, so an interval over folds is too narrow.")
+    rates = {line.label: line.entries[0].config["training"]["lr"] for line in lines if line.entries}
+    unequal = [
+        f"{line.label} {rates[line.label]:g} and {rates[line.paired.host]:g}"
+        for line in lines
+        if line.paired is not None and rates[line.label] != rates.get(line.paired.host)
+    ]
+    if unequal:
+        notes.append(
+            "As in the paper, these have another learning rate than their hosts, so that their "
+            f"difference is not FOG's alone: {'; '.join(unequal)}."
+        )
     return notes
 
 
