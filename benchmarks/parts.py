@@ -11,14 +11,14 @@ network computes mean nothing; only its time does.
 from typing import Any
 
 import torch
-from layers import Problem, like_host, pattern_problem, set_up
+from layers import set_up
 from measure import Action, medians, report, save
+from problems import Problem, networks, pattern_problem
 from torch import Tensor
 from torch.nn import Module
 
 from fognn.nn import FOG
 from fognn.ops import adjacency, spmm
-from fognn.paper import rows
 
 PARTS = ["the host's half alone", "first Linear", "norms and second Linear", "sum", "all"]
 
@@ -60,9 +60,9 @@ def main() -> None:
     problem = pattern_problem(edges)
     table = []
     for host in ("GCN", "GIN", "GraphSAGE"):
-        networks = {row.model: like_host(row) for row in rows(dataset="PATTERN")}
-        both = networks[f"{host}+FOG"]
-        actions = {"host": step(networks[host], problem, "all")}
+        nets = networks("PATTERN")
+        both = nets[f"{host}+FOG"]
+        actions = {"host": step(nets[host], problem, "all")}
         actions |= {part: step(both, problem, part) for part in PARTS}
         seconds = medians(actions, args.repeats)
         row: dict[str, Any] = {"network": f"{host}+FOG", "ms, host": seconds["host"] * 1e3}
