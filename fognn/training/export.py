@@ -9,14 +9,14 @@ __all__ = ["export"]
 
 
 def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Path:
-    r"""Writes the network of a run into a folder as the Hugging Face hub keeps it, offline:
-    ``config.json``, the weights in float32, a model card. :class:`fognn.models.PretrainedNet`
-    reads it.
+    r"""Writes the network of a run to a folder in the layout of the Hugging Face hub, offline:
+    ``config.json``, ``model.safetensors`` (float32) and a model card.
+    :class:`fognn.models.PretrainedNet` loads it.
 
     Args:
-        run: A run folder, or a checkpoint in one.
-        folder: Where.
-        checkpoint: ``"best"`` or ``"last"``.
+        run (str or Path): A run folder, or a checkpoint in one.
+        folder (str or Path): The folder to write.
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
     """
     from fognn.models import PretrainedNet
 
