@@ -1,13 +1,12 @@
 from typing import Any
 
 from torch import Tensor
-from torch.nn import Module, ReLU
+from torch.nn import Module
 from torch_geometric.nn import BatchNorm
 from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import PairTensor
 
-from fognn.nn.norms import is_torchs, norm_now, track
-from fognn.ops import dropout, norm_residual
+from fognn.ops import dropout
 from fognn.utils import checks
 
 
@@ -72,19 +71,11 @@ class Block(Module):
                 f"Block: x must have {self.channels} channels to be added to the output "
                 f"(or residual=False), got {x.size(-1)}"
             )
-        h = self._around(q, x)
-        h = self._drop(h)
-        return h if not rest else (h, *map(self._drop, rest))
-
-    def _around(self, q: Tensor, x: Tensor) -> Tensor:
-        if self.residual and isinstance(self.act, ReLU) and is_torchs(self.norm):
-            h, mean, var = norm_residual(q, x, norm_now(self.norm, q.size(0)))
-            track(self.norm, mean, var, q.size(0))
-            return h
         h = self.norm(q)
         if self.act is not None:
             h = self.act(h)
-        return x + h if self.residual else h
+        h = self._drop(x + h if self.residual else h)
+        return h if not rest else (h, *map(self._drop, rest))
 
     def _drop(self, value: Any) -> Any:
         if not isinstance(value, Tensor):  # attention weights come as a pair with their edges

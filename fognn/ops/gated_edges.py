@@ -15,13 +15,7 @@ from torch import Tensor
 from fognn.ops import kernels
 from fognn.ops.adjacency import Adjacency, rows_of
 from fognn.ops.gated_sum import gated_sum
-from fognn.ops.norm_residual import (
-    Norm,
-    affine,
-    moments_to_statistics,
-    norm_gradient,
-    plain_norm,
-)
+from fognn.ops.norm import Norm, affine, moments_to_statistics, norm_gradient, plain_norm
 
 
 class GatedEdges(NamedTuple):

@@ -21,8 +21,6 @@ __all__ = [
     "dropout",
     "gate_backward",
     "gate_rows",
-    "moments",
-    "norm_backward",
     "norm_moments",
     "set_num_threads",
 ]
@@ -169,38 +167,6 @@ def add_normed(hat, scale, shift, e, out):  # type: ignore[no-untyped-def]
             if value <= 0:  # not so for NaN, which stays
                 value = hat.dtype.type(0)
             out[edge, c] = e[edge * stride, c] + value
-
-
-@_compiled
-def moments(q, bounds, first, second):  # type: ignore[no-untyped-def]
-    """For each part of the rows, sums of ``q - q[0]`` and of its square."""
-    channels = q.shape[1]
-    for part in prange(bounds.shape[0] - 1):
-        moment_1 = np.empty(channels, q.dtype)
-        moment_2 = np.empty(channels, q.dtype)
-        for start in range(bounds[part], bounds[part + 1], 64):
-            moment_1[:] = 0
-            moment_2[:] = 0
-            for row in range(start, min(start + 64, bounds[part + 1])):
-                for c in range(channels):
-                    offset = q[row, c] - q[0, c]
-                    moment_1[c] += offset
-                    moment_2[c] += offset * offset
-            for c in range(channels):
-                first[part, c] += moment_1[c]
-                second[part, c] += moment_2[c]
-
-
-@_compiled
-def norm_backward(grad, q, scale, shift, back_0, back_1, out):  # type: ignore[no-untyped-def]
-    """The gradient of ``q`` behind norm and ReLU; see ``norm_residual.NormGradient``."""
-    for row in prange(q.shape[0]):
-        for c in range(q.shape[1]):
-            value = q[row, c]
-            passed = grad[row, c] * scale[c]
-            if value * scale[c] + shift[c] <= 0:
-                passed = q.dtype.type(0)
-            out[row, c] = passed + back_0[c] + back_1[c] * value
 
 
 @_compiled
