@@ -29,7 +29,6 @@ from fognn.paper.rows import get_row
 NETWORKS = {
     "gated_edges": ["limits/gatedgcn-imdb-multi", "zinc/gatedgcn-e+fog", "tsp/gatedgcn-e"],
     "add_ends": ["tsp/gin", "tsp/fog"],
-    "norm_residual": ["pattern/fog", "pattern/gcn"],
     "dropout": ["limits/gatedgcn-imdb-multi", "limits/gin-imdb-multi"],
 }
 
