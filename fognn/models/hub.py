@@ -62,7 +62,7 @@ _DAMAGE = (
 )
 
 
-class PretrainedNet(
+class PretrainedNet(  # type: ignore[call-arg]
     Module,
     PyTorchModelHubMixin,
     library_name="fognn",
@@ -154,7 +154,7 @@ class PretrainedNet(
                 f"{folder} could not be written ({error}): is the disk full?"
             ) from error
         if push_to_hub:
-            self.push_to_hub(repo_id or folder.resolve().name, **kwargs)
+            self.push_to_hub(repo_id or folder.resolve().name, **kwargs)  # type: ignore[operator]
 
     def generate_model_card(self, *args: Any, **kwargs: Any) -> Any:
         r"""The model card, from the network's own data."""

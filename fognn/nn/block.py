@@ -46,9 +46,8 @@ class Block(Module):
         self.channels = checks.positive_int("Block", "channels", channels)
         self.norm = BatchNorm(channels, allow_single_element=True)
         self.act = activation_resolver(act) if act is not None else None
-        if self.act is not None and hasattr(
-            self.act, "inplace"
-        ):  # BatchNorm's backward does not need its output
+        # BatchNorm's backward does not need its output.
+        if self.act is not None and hasattr(self.act, "inplace"):
             self.act.inplace = True
         self.residual = residual
         self.dropout = dropout
