@@ -1,4 +1,4 @@
-"""Layers and networks against what they replace, on a batch like PATTERN's.
+"""Layers and networks compared with PyG's and with plain PyTorch, on a batch like PATTERN's.
 
 Prints ratios from one run: medians of interleaved repeats, forwards and backwards.
 
@@ -45,7 +45,7 @@ def step(module: Module, x: Tensor, *args: Any) -> Action:
 
     def action() -> None:
         torch.autograd.backward(outputs(), grads)
-        # Now and not before the next step: what that frees would be taken off its peak of memory.
+        # Here and not before the next step, whose peak of memory would be lower by what it frees.
         module.zero_grad()
         for value in (x, *args):
             if isinstance(value, Tensor):
@@ -58,8 +58,8 @@ def step(module: Module, x: Tensor, *args: Any) -> Action:
 def agree(
     name: str, ours: Module, theirs: Module, our_args: tuple[Any, ...], their_args: tuple[Any, ...]
 ) -> None:
-    """Refuses to compare the speed of two things that do not give the same: to 1e-5 of the largest
-    value in double precision (in single precision each is off by more, by its own rounding)."""
+    """Raises if two modules whose speed is compared do not agree to 1e-5 of the largest value in
+    double precision (in single precision their rounding errors are larger)."""
 
     def double(value: Any) -> Any:
         if isinstance(value, list):
@@ -209,8 +209,8 @@ def _leaner(what: str, ours: Action, plain: Action) -> dict[str, Any]:
 
 
 def gated_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, Any]]:
-    """GatedGCN with edge features against gather, sigmoid and ``index_add_``, and against what no
-    form of it can do without: the three products of its Linear on the edges."""
+    """GatedGCN with edge features compared with gather, sigmoid and ``index_add_``, and with the
+    three products of its Linear on edges, which every form of it needs."""
     channels, few = 70, max(repeats // 3, 3)
     x = torch.randn(edges.num_rows, channels, requires_grad=True)
     e = torch.randn(edges.size(1), channels, requires_grad=True)
@@ -256,7 +256,7 @@ def gated_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str,
 
 
 def head_table(repeats: int) -> list[dict[str, Any]]:
-    """The head on edges of TSP, its first Linear taken apart into two on the nodes."""
+    """The head on edges of TSP, whose first Linear is computed as two on the nodes."""
     plain = tour_batch()
     num_nodes = int(plain.max()) + 1
     adj = adjacency(sorted_edges(plain, num_nodes, undirected=False), num_nodes)
@@ -285,7 +285,7 @@ def head_table(repeats: int) -> list[dict[str, Any]]:
 
 
 def molecule_table(repeats: int) -> list[dict[str, Any]]:
-    """A step on a batch of small graphs, where calls count and not edges."""
+    """A step on a batch of small graphs, where the number of calls matters more than the edges."""
     net, theirs, problem = zinc_pair()
     given, plain = problem.arguments, problem.plain_arguments
     agree("the network on ZINC", net, theirs, given, plain)

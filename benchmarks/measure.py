@@ -1,4 +1,4 @@
-"""How the benchmarks measure: interleaved repeats, medians, ratios from one run."""
+"""Measurements for the benchmarks: interleaved repeats, medians, ratios from one run."""
 
 import argparse
 import json

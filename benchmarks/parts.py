@@ -1,8 +1,8 @@
-"""Where the time of host+FOG goes: the step of a network with parts of FOG left out.
+"""The time of a step of host+FOG with parts of FOG left out.
 
 Prints each step's time relative to the host's, on a batch like PATTERN's (medians, forwards and
-backwards). What is left out is replaced by zeros or by what is there, so the numbers that such a
-network computes mean nothing; only its time does.
+backwards). Parts that are left out are replaced by zeros or by repeating other features, so only
+the time of such a network has a meaning.
 
     python benchmarks/parts.py
     python benchmarks/parts.py --json results/parts.json

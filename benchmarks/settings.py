@@ -1,4 +1,4 @@
-"""What the machine's own settings give: threads, memory, torch.compile, sorted edges.
+"""The effect of settings on a step: threads, memory, torch.compile, sorted edges.
 
 Each setting is a process of its own, because most are read when torch is loaded. The processes
 take turns, round after round; the table gives, for each network, the time of a step relative to

@@ -1,5 +1,5 @@
-"""Where a training step on a batch of molecules goes: GatedGCN-E+FOG on ZINC, ours and the same
-network on PyG's MessagePassing, by kinds of operation.
+"""The time of a training step on a batch of molecules by kind of operation: GatedGCN-E+FOG on ZINC,
+ours and the same network on PyG's MessagePassing.
 
 Times are torch's profiler's own ("self") times, which add up to the whole step; profiling makes a
 step a little slower. Kinds are named by what an operation does, not by who calls it.

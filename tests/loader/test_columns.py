@@ -150,5 +150,5 @@ def test_moved_by_a_tensor():
         def __inc__(self, key, value, *args, **kwargs):
             return torch.tensor([[1], [2]]) if key == "pairs" else super().__inc__(key, value)
 
-    with pytest.raises(ValueError, match="'pairs' .*__inc__"):
+    with pytest.raises(ValueError, match=r"'pairs' .*__inc__"):
         PackedLoader([Bipartite(x=torch.zeros(3, 1), edge_index=EDGES, pairs=EDGES)], 1)
