@@ -1,6 +1,6 @@
-"""Why the kernels are the ones they are: torch's ways to sum and to maximise over edges.
+"""The kernels that torch has for sums and maxima over edges.
 
-Prints times relative to the way that we take, on a batch like PATTERN's.
+Prints times relative to the one that fognn uses, on a batch like PATTERN's.
 
     python benchmarks/kernels.py
     python benchmarks/kernels.py --repeats 21 --json results/kernels.json

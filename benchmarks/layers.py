@@ -1,4 +1,4 @@
-"""Layers and networks against what they replace, on a batch like PATTERN's.
+"""Layers and networks compared with PyG's and with plain PyTorch, on a batch like PATTERN's.
 
 Prints ratios from one run: medians of interleaved repeats, forwards and backwards.
 
@@ -8,104 +8,29 @@ Prints ratios from one run: medians of interleaved repeats, forwards and backwar
 
 import argparse
 import copy
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-import torch.nn.functional as F
 import torch_geometric.nn as pyg
 from measure import Action, medians, parser, peak_memory, report, save
-from on_pyg import LiteralFOG, PlainEdgeHead, PlainGatedGCN, PyGNet
+from on_pyg import LiteralFOG, PlainEdgeHead, PlainGatedGCN
+from problems import (
+    networks,
+    pattern_batch,
+    pattern_problem,
+    sorted_edges,
+    tour_batch,
+    training,
+    zinc_pair,
+)
 from torch import Tensor
 from torch.nn import Module, ReLU, Sequential
 from torch_geometric import EdgeIndex
 
 from fognn.nn import FOG, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv, WithFOG
 from fognn.ops import adjacency
-from fognn.paper import Row, build, rows
-
-
-def pattern_batch(graphs: int = 128, nodes: int = 117, density: float = 0.4347) -> Tensor:
-    """Edges of random undirected graphs with PATTERN's numbers of nodes and edges, in the order
-    in which PyG's loader gives them: by graph, then by source."""
-    generator = torch.Generator().manual_seed(0)
-    parts = []
-    for graph in range(graphs):
-        upper = torch.rand(nodes, nodes, generator=generator).triu(1)
-        upper = (upper > 1 - density).triu(1)
-        parts.append((upper | upper.t()).nonzero().t() + graph * nodes)
-    return torch.cat(parts, dim=1).contiguous()
-
-
-def sorted_edges(edge_index: Tensor, num_nodes: int, undirected: bool = True) -> EdgeIndex:
-    """What the packed loader gives: sorted by target, both pointers filled."""
-    edges = EdgeIndex(edge_index, sparse_size=(num_nodes, num_nodes), is_undirected=undirected)
-    return edges.sort_by("col")[0].fill_cache_()
-
-
-def molecule_batch(graphs: int = 128, atoms: int = 23) -> tuple[Tensor, Tensor]:
-    """Edges of rings with branches, as many as in a batch of ZINC, and the graph of each node."""
-    generator = torch.Generator().manual_seed(0)
-    parts = []
-    for graph in range(graphs):
-        # Each atom hangs on one of the two before it; two more bonds close rings.
-        back = torch.randint(1, 3, (atoms - 1,), generator=generator)
-        new = torch.arange(1, atoms)
-        bonds = torch.stack([new, (new - back).clamp(min=0)])
-        rings = torch.tensor([[0, 9], [5, 15]]) + torch.randint(0, 3, (2, 2), generator=generator)
-        bonds = torch.cat([bonds, rings], dim=1)
-        parts.append(torch.cat([bonds, bonds.flip(0)], dim=1) + graph * atoms)
-    return torch.cat(parts, dim=1), torch.arange(graphs).repeat_interleave(atoms)
-
-
-class Problem(NamedTuple):
-    """What a network's step takes: its arguments, the edges among them sorted or as a plain tensor
-    in the same order, and the loss of its answer."""
-
-    x: Tensor
-    edges: EdgeIndex
-    rest: tuple[Any, ...]
-    loss: Callable[[Tensor], Tensor]
-
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        return (self.x, self.edges, *self.rest)
-
-    @property
-    def plain_arguments(self) -> tuple[Any, ...]:
-        return (self.x, self.edges.as_tensor(), *self.rest)
-
-
-def pattern_problem(edges: EdgeIndex) -> Problem:
-    """Random tokens and classes for PATTERN's networks."""
-    x = torch.randint(0, 3, (edges.num_rows,))
-    y = torch.randint(0, 2, (edges.num_rows,))
-    return Problem(x, edges, (), lambda answer: F.cross_entropy(answer, y))
-
-
-def molecule_problem() -> Problem:
-    """Random atoms, bonds and targets for ZINC's networks."""
-    plain, batch = molecule_batch()
-    num_nodes, graphs = batch.size(0), int(batch[-1]) + 1
-    x = torch.randint(0, 28, (num_nodes,))
-    bond = torch.randint(0, 4, (plain.size(1),))
-    y = torch.randn(graphs, 1)
-    rest = (bond, batch, graphs)
-    return Problem(
-        x, sorted_edges(plain, num_nodes), rest, lambda answer: (answer - y).abs().mean()
-    )
-
-
-def tour_batch(graphs: int = 16, cities: int = 275, neighbours: int = 25) -> tuple[Tensor, int]:
-    """Edges from each city's nearest neighbours, as many as in a batch of TSP."""
-    generator = torch.Generator().manual_seed(0)
-    parts = []
-    for graph in range(graphs):
-        place = torch.rand(cities, 2, generator=generator)
-        near = torch.cdist(place, place).argsort(dim=1)[:, 1 : neighbours + 1]
-        target = torch.arange(cities).repeat_interleave(neighbours)
-        parts.append(torch.stack([near.flatten(), target]) + graph * cities)
-    return torch.cat(parts, dim=1), graphs * cities
+from fognn.paper import build
+from fognn.paper.rows import get_row
 
 
 def step(module: Module, x: Tensor, *args: Any) -> Action:
@@ -120,7 +45,7 @@ def step(module: Module, x: Tensor, *args: Any) -> Action:
 
     def action() -> None:
         torch.autograd.backward(outputs(), grads)
-        # Now and not before the next step: what that frees would be taken off its peak of memory.
+        # Here and not before the next step, whose peak of memory would be lower by what it frees.
         module.zero_grad()
         for value in (x, *args):
             if isinstance(value, Tensor):
@@ -129,22 +54,12 @@ def step(module: Module, x: Tensor, *args: Any) -> Action:
     return action
 
 
-def training(net: Module, loss: Callable[[Tensor], Tensor], *args: Any) -> Action:
-    """A network's step, without the optimizer's."""
-
-    def action() -> None:
-        loss(net(*args)).backward()
-        net.zero_grad()
-
-    return action
-
-
 @torch.no_grad()
 def agree(
     name: str, ours: Module, theirs: Module, our_args: tuple[Any, ...], their_args: tuple[Any, ...]
 ) -> None:
-    """Refuses to compare the speed of two things that do not give the same: to 1e-5 of the largest
-    value in double precision (in single precision each is off by more, by its own rounding)."""
+    """Raises if two modules whose speed is compared do not agree to 1e-5 of the largest value in
+    double precision (in single precision their rounding errors are larger)."""
 
     def double(value: Any) -> Any:
         if isinstance(value, list):
@@ -248,22 +163,16 @@ def beside_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str
     return table
 
 
-def like_host(row: Row) -> Any:
-    """The network of a row; GCN+FOG with the norm of the paper's GCN, to differ in FOG alone."""
-    return build(row, norm="mean") if row.model == "GCN+FOG" else build(row)
-
-
 def network_table(edges: EdgeIndex, repeats: int) -> list[dict[str, Any]]:
     problem = pattern_problem(edges)
-    networks = {row.model: like_host(row) for row in rows(dataset="PATTERN")}
+    nets = networks("PATTERN")
 
     hosts = ["GCN", "GIN", "GAT", "GraphSAGE", "GatedGCN"]
     pairs = [("FOG", "GCN", 1.0), *((f"{host}+FOG", host, 1.1) for host in hosts)]
     table = []
     for ours, theirs, goal in pairs:
         actions = {
-            name: training(networks[name], problem.loss, *problem.arguments)
-            for name in (ours, theirs)
+            name: training(nets[name], problem.loss, *problem.arguments) for name in (ours, theirs)
         }
         few = max(repeats // 3, 3) if theirs == "GatedGCN" else repeats
         seconds = medians(actions, few)
@@ -300,8 +209,8 @@ def _leaner(what: str, ours: Action, plain: Action) -> dict[str, Any]:
 
 
 def gated_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, Any]]:
-    """GatedGCN with edge features against gather, sigmoid and ``index_add_``, and against what no
-    form of it can do without: the three products of its Linear on the edges."""
+    """GatedGCN with edge features compared with gather, sigmoid and ``index_add_``, and with the
+    three products of its Linear on edges, which every form of it needs."""
     channels, few = 70, max(repeats // 3, 3)
     x = torch.randn(edges.num_rows, channels, requires_grad=True)
     e = torch.randn(edges.size(1), channels, requires_grad=True)
@@ -329,8 +238,7 @@ def gated_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str,
         },
     ]
 
-    (row,) = rows(dataset="PATTERN", model="GatedGCN")
-    net = build(row)
+    net = build(get_row("pattern/gatedgcn"))
     plain_net = copy.deepcopy(net)
     for block in plain_net.blocks:
         block.conv.__class__ = PlainGatedGCN
@@ -348,11 +256,11 @@ def gated_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str,
 
 
 def head_table(repeats: int) -> list[dict[str, Any]]:
-    """The head on edges of TSP, its first Linear taken apart into two on the nodes."""
-    (row,) = rows(dataset="TSP", model="GCN")
-    plain, num_nodes = tour_batch()
+    """The head on edges of TSP, whose first Linear is computed as two on the nodes."""
+    plain = tour_batch()
+    num_nodes = int(plain.max()) + 1
     adj = adjacency(sorted_edges(plain, num_nodes, undirected=False), num_nodes)
-    head = build(row).head
+    head = build(get_row("tsp/gcn")).head
     theirs = copy.deepcopy(head)
     theirs.__class__ = PlainEdgeHead
     x = torch.randn(num_nodes, head.in_channels, requires_grad=True)
@@ -377,11 +285,8 @@ def head_table(repeats: int) -> list[dict[str, Any]]:
 
 
 def molecule_table(repeats: int) -> list[dict[str, Any]]:
-    """A step on a batch of small graphs, where calls count and not edges."""
-    row = next(row for row in rows(dataset="ZINC", model="GatedGCN-E+FOG") if row.table == 3)
-    problem = molecule_problem()
-    net = build(row)
-    theirs = PyGNet(copy.deepcopy(net))
+    """A step on a batch of small graphs, where the number of calls matters more than the edges."""
+    net, theirs, problem = zinc_pair()
     given, plain = problem.arguments, problem.plain_arguments
     agree("the network on ZINC", net, theirs, given, plain)
     actions = {

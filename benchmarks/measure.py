@@ -1,4 +1,4 @@
-"""How the benchmarks measure: interleaved repeats, medians, ratios from one run."""
+"""Measurements for the benchmarks: interleaved repeats, medians, ratios from one run."""
 
 import argparse
 import json
@@ -20,20 +20,22 @@ from torch.profiler import ProfilerActivity, profile
 Action = Callable[[], Any]
 
 
-def medians(actions: dict[str, Action], repeats: int) -> dict[str, float]:
+def medians(
+    actions: dict[str, Action], repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
     """Seconds of each action, the median of ``repeats``.
 
-    The actions take turns, so that a noisy neighbour on the machine disturbs all of them alike.
-    Each timed run follows an untimed one of the same action, as a training step follows another,
-    so that nobody pays for the caches and the memory that another left.
+    The actions take turns, so that other processes on the machine disturb all of them alike. Each
+    timed run follows an untimed one of the same action, as a training step follows another, so that
+    it finds the caches and the memory that its own kind left.
     """
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeats):
         for name, action in actions.items():
             action()
-            start = time.perf_counter()
+            start = clock()
             action()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(clock() - start)
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 

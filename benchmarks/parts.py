@@ -1,8 +1,8 @@
-"""Where the time of host+FOG goes: the step of a network with parts of FOG left out.
+"""The time of a step of host+FOG with parts of FOG left out.
 
 Prints each step's time relative to the host's, on a batch like PATTERN's (medians, forwards and
-backwards). What is left out is replaced by zeros or by what is there, so the numbers that such a
-network computes mean nothing; only its time does.
+backwards). Parts that are left out are replaced by zeros or by repeating other features, so only
+the time of such a network has a meaning.
 
     python benchmarks/parts.py
     python benchmarks/parts.py --json results/parts.json
@@ -11,14 +11,14 @@ network computes mean nothing; only its time does.
 from typing import Any
 
 import torch
-from layers import Problem, like_host, pattern_problem, set_up
+from layers import set_up
 from measure import Action, medians, report, save
+from problems import Problem, networks, pattern_problem
 from torch import Tensor
 from torch.nn import Module
 
 from fognn.nn import FOG
 from fognn.ops import adjacency, spmm
-from fognn.paper import rows
 
 PARTS = ["the host's half alone", "first Linear", "norms and second Linear", "sum", "all"]
 
@@ -60,9 +60,9 @@ def main() -> None:
     problem = pattern_problem(edges)
     table = []
     for host in ("GCN", "GIN", "GraphSAGE"):
-        networks = {row.model: like_host(row) for row in rows(dataset="PATTERN")}
-        both = networks[f"{host}+FOG"]
-        actions = {"host": step(networks[host], problem, "all")}
+        nets = networks("PATTERN")
+        both = nets[f"{host}+FOG"]
+        actions = {"host": step(nets[host], problem, "all")}
         actions |= {part: step(both, problem, part) for part in PARTS}
         seconds = medians(actions, args.repeats)
         row: dict[str, Any] = {"network": f"{host}+FOG", "ms, host": seconds["host"] * 1e3}

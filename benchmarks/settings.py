@@ -1,4 +1,4 @@
-"""What the machine's own settings give: threads, memory, torch.compile, sorted edges.
+"""The effect of settings on a step: threads, memory, torch.compile, sorted edges.
 
 Each setting is a process of its own, because most are read when torch is loaded. The processes
 take turns, round after round; the table gives, for each network, the time of a step relative to
@@ -18,17 +18,11 @@ import time
 from typing import Any
 
 import torch
-from layers import (
-    molecule_batch,
-    molecule_problem,
-    pattern_batch,
-    pattern_problem,
-    sorted_edges,
-    training,
-)
 from measure import parser, report, save
+from problems import problem, training
 
-from fognn.paper import build, rows
+from fognn.paper import build
+from fognn.paper.rows import get_row
 
 THREADS = os.cpu_count() or 1
 
@@ -64,18 +58,13 @@ NETWORKS = [
 def one_process(dataset: str, model: str, steps: int) -> float:
     """The median step of a network, in this process."""
     torch.manual_seed(0)
-    row = next(row for row in rows(dataset=dataset, model=model) if row.table < 5)
-    net: Any = build(row)
-    if dataset == "PATTERN":
-        plain = pattern_batch()
-        problem = pattern_problem(sorted_edges(plain, int(plain.max()) + 1))
-    else:
-        plain, problem = molecule_batch()[0], molecule_problem()
-    # In the order of PyG's loader, so that to sort them is a part of the step.
-    edges = plain if os.environ.get("FOGNN_BENCHMARK_PLAIN") else problem.edges
+    net: Any = build(get_row(f"{dataset}/{model}".lower()))
+    batch = problem(dataset)
+    # In the order of PyG's loader, so that sorting is a part of the step.
+    edges = batch.unsorted if os.environ.get("FOGNN_BENCHMARK_PLAIN") else batch.edges
     if os.environ.get("FOGNN_BENCHMARK_COMPILE"):
         net = torch.compile(net)
-    action = training(net, problem.loss, problem.x, edges, *problem.rest)
+    action = training(net, batch.loss, batch.x, edges, *batch.rest)
     seconds = []
     for i in range(steps + 3):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What the training loop adds to the bare forward, backward and optimiser step.
+"""The time that the training loop adds to the bare forward, backward and optimiser step.
 
 The loop is ``fognn.training.fit`` itself: loader, seeds, metrics, progress, checkpoints, files.
 Validation is left out of both sides. After each epoch of the loop the same network makes the same

@@ -1,5 +1,5 @@
-"""Where a training step on a batch of molecules goes: GatedGCN-E+FOG on ZINC, ours and the same
-network on PyG's MessagePassing, by kinds of operation.
+"""The time of a training step on a batch of molecules by kind of operation: GatedGCN-E+FOG on ZINC,
+ours and the same network on PyG's MessagePassing.
 
 Times are torch's profiler's own ("self") times, which add up to the whole step; profiling makes a
 step a little slower. Kinds are named by what an operation does, not by who calls it.
@@ -7,16 +7,12 @@ step a little slower. Kinds are named by what an operation does, not by who call
     python benchmarks/where.py --threads 1 --json results/where.json
 """
 
-import copy
 from typing import Any
 
 import torch
-from layers import molecule_problem, training
 from measure import Action, parser, report, save
-from on_pyg import PyGNet
+from problems import training, zinc_pair
 from torch.profiler import ProfilerActivity, profile
-
-from fognn.paper import build, rows
 
 KINDS = {
     "matrix products": ("aten::mm", "aten::addmm", "aten::addmm_", "aten::bmm", "aten::linear"),
@@ -70,10 +66,7 @@ def main() -> None:
     args = parser(__doc__).parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    row = next(row for row in rows(dataset="ZINC", model="GatedGCN-E+FOG") if row.table == 3)
-    problem = molecule_problem()
-    net = build(row)
-    pyg = PyGNet(copy.deepcopy(net))
+    net, pyg, problem = zinc_pair()
     steps = 3 * args.repeats
     ours = by_kind(training(net, problem.loss, *problem.arguments), steps)
     theirs = by_kind(training(pyg, problem.loss, *problem.plain_arguments), steps)

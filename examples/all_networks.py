@@ -123,8 +123,8 @@ def main() -> None:
         host = host_of(row)
         ratio = ""
         if host is not None:
-            # The paper's GCN+FOG has another norm than its GCN: here only FOG shall differ.
-            alike = {"norm": "sym"} if row.model == "GCN+FOG" else {}
+            # The paper's GCN has another norm than its GCN+FOG; here they differ in FOG alone.
+            alike = {"norm": row.norm} if row.norm and host.norm else {}
             host_step = training(host, build(host, **alike))
             host_step()
             ratio = f"{relative_time(step, host_step, args.repeats):.2f}"

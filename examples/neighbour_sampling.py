@@ -9,14 +9,14 @@ layer is needed at the seeds alone, the one before it at their neighbours too: e
 as on a bipartite graph, ``conv((x, x[:targets]), adj_t)``, with fewer nodes than the one before.
 
 FOG sums over neighbours. A sum over 5 of 50 of them is ten times too small, so each sampled edge
-weighs (in-degree / sampled in-edges): the weights are the values of ``adj_t``, which every layer
-here takes (a mean does not change by it). The whole graph then needs no other network, and the
-answers are evaluated there.
+has the weight (in-degree / sampled in-edges). The weights are the values of ``adj_t``, which every
+layer here takes (they do not change a mean). The same network then runs on the whole graph, where
+it is evaluated.
 
-``--sampler plain`` is a sampler in torch, below: it looks at all in-edges of the nodes of a hop,
-which is fine for thousands of nodes a batch. ``--sampler pyg`` is PyG's NeighborLoader, which does
-it in C++. It needs pyg-lib or torch-sparse, which are no dependency of fognn: wheels are at
-https://data.pyg.org/whl for some versions of torch; for others, with a C++ compiler,
+``--sampler plain`` is a sampler in torch, below: it reads all in-edges of the nodes of a hop, which
+is fast enough for thousands of nodes a batch. ``--sampler pyg`` is PyG's NeighborLoader, written in
+C++. It needs pyg-lib or torch-sparse, which are not dependencies of fognn: wheels for some versions
+of torch are at https://data.pyg.org/whl; for others, with a C++ compiler,
 
     pip install --no-build-isolation torch-scatter torch-sparse
 """
@@ -41,14 +41,14 @@ NETWORKS = ("fog", "gcn+fog", "sage+fog")
 
 class Blocks(NamedTuple):
     """A sampled neighbourhood, as NeighborLoader numbers it: nodes and edges hop by hop, seeds
-    first, edges sorted by target. What a layer needs is then a beginning of both.
+    first, edges sorted by target. A layer needs the first of both.
 
     Args:
-        node: The number in the graph of each node.
-        edge_index: Sources and targets, numbered as in ``node``.
-        weight: The weight of each edge.
-        nodes: How many nodes there are within 0, 1, ... hops.
-        edges: How many edges end within 0, 1, ... hops.
+        node (Tensor): The index of each node in the graph.
+        edge_index (Tensor): Sources and targets, numbered as in ``node``.
+        weight (Tensor): The weight of each edge.
+        nodes (list[int]): The number of nodes within 0, 1, ... hops.
+        edges (list[int]): The number of edges that end within 0, 1, ... hops.
     """
 
     node: Tensor
@@ -123,7 +123,8 @@ def _layer(network: str, channels: int) -> Module:
     # Not GraphSAGE's maximum: over some of the neighbours it is smaller, and no weight mends that.
     host: Module = SAGEConv(channels, channels - half, aggr="mean")
     if network == "gcn+fog":
-        host = GCNConv(channels, channels - half)
+        # The symmetric norm needs the in-degrees of the sources, which a sample does not have.
+        host = GCNConv(channels, channels - half, norm="mean")
     return WithFOG(host, half)
 
 

@@ -33,6 +33,13 @@ def test_benchmarks(name: str, tmp_path: Path) -> None:
         assert literal > 5
 
 
+def test_the_loops_benchmark(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    run("benchmarks/loops.py", "--only", "dropout", "--repeats", 1, "--json", file)
+    (table,) = json.loads(file.read_text())["tables"].values()
+    assert {row["loop"] for row in table} == {"dropout"}
+
+
 def test_examples() -> None:
     assert "(100, 64) -> (100, 64)" in run("examples/three_lines.py")
     text = run("examples/all_networks.py", "--table", 7, "--repeats", 1)

@@ -1,4 +1,4 @@
-"""The packed loader: batches cut from a dataset's flat tensors."""
+"""A loader that slices batches from a dataset's flat tensors."""
 
 from fognn.loader.packed import PackedLoader
 

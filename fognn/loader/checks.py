@@ -1,4 +1,4 @@
-"""All graphs of a dataset must be alike, or they do not fit one tensor an attribute."""
+"""The check that all graphs of a dataset have the same attributes, so that each fits one tensor."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +30,8 @@ def check_alike(i: int, item: Data, first: Data) -> None:
 
 
 def _kind(item: Data, key: str) -> str | None:
-    r"""What must agree between the graphs of a dataset, in words."""
+    r"""Type and shape of an attribute, which must be the same for all graphs; :obj:`None` if it
+    cannot be packed."""
     value = item[key]
     if isinstance(value, Tensor):
         if value.layout != torch.strided:

@@ -1,4 +1,4 @@
-"""A dataset as flat columns: one tensor an attribute, and where each graph begins in it."""
+"""A dataset as flat columns: one tensor an attribute, and the offset of each graph."""
 
 import warnings
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ class Column:
     r"""One attribute of all graphs.
 
     Args:
-        values (torch.Tensor or list): The values of all graphs, one graph after another along the
-            first dimension; a list holds one object a graph.
-        sizes (torch.Tensor): How many of them each graph has.
+        values (torch.Tensor or list): The values of all graphs, concatenated along the first
+            dimension; a list holds one object a graph.
+        sizes (torch.Tensor): The number of values of each graph.
         dim (int): The dimension in which :pyg:`PyG` concatenates this attribute.
-        inc (torch.Tensor, optional): How far each graph moves the values of the graphs after it:
-            its number of nodes for an attribute that names nodes.
+        inc (torch.Tensor, optional): The increment that each graph adds to the values of the graphs
+            after it: its number of nodes for an attribute that holds node indices.
     """
 
     values: Tensor | list[Any]
@@ -49,11 +49,10 @@ class Columns:
 def read_columns(dataset: Any) -> Columns:
     r"""Reads a dataset into flat columns.
 
-    The collated tensors of an :class:`~torch_geometric.data.InMemoryDataset` are taken as they
-    are, without a copy. Anything else that has a length and gives
-    :class:`~torch_geometric.data.Data` objects is read item by item, and so is a dataset with a
-    :obj:`transform`, with its own :meth:`get`, or with a graph class that may have its own rules
-    for batching.
+    The collated tensors of an :class:`~torch_geometric.data.InMemoryDataset` are used without a
+    copy. Other sequences of :class:`~torch_geometric.data.Data` objects are read item by item, and
+    so is a dataset with a :obj:`transform`, with its own :meth:`get`, or with a graph class that
+    may have its own rules for batching.
 
     Args:
         dataset (InMemoryDataset or sequence of Data): The dataset.
@@ -79,8 +78,7 @@ def read_columns(dataset: Any) -> Columns:
 
 
 def _collated(dataset: InMemoryDataset) -> Columns | None:
-    r"""The columns of a dataset that is collated already; :obj:`None` where it needs a look at
-    each item."""
+    r"""The columns of a collated dataset; :obj:`None` if each item must be read."""
     data, slices = dataset._data, dataset.slices
     if slices is None or type(data) is not Data or type(dataset).get is not InMemoryDataset.get:
         return None
@@ -146,8 +144,7 @@ def _itemwise(items: list[Any]) -> Columns:
         incs = [item.__inc__(key, value) for item, value in zip(items, values, strict=True)]
         if any(isinstance(inc, Tensor) and inc.numel() != 1 for inc in incs):
             raise ValueError(
-                f"PackedLoader: dataset: {key!r} is moved by a tensor in __inc__, "
-                "it must be moved by a number"
+                f"PackedLoader: dataset: {key!r} has a tensor as __inc__, it must be a number"
             )
         inc = torch.tensor([int(inc) for inc in incs])
         columns[key] = _join(key, values, first.__cat_dim__(key, values[0]), inc)
@@ -173,7 +170,7 @@ def _column(
     key: str, value: Tensor | list[Any], sizes: Tensor, dim: int, inc: Tensor | None
 ) -> Column:
     if key in {"batch", "ptr"}:
-        raise ValueError(f"PackedLoader: dataset: the name {key!r} is taken by the batch itself")
+        raise ValueError(f"PackedLoader: dataset: the name {key!r} is reserved for the batch")
     if isinstance(value, Tensor):
         value = _plain(value)
         if value.device.type != "cpu":

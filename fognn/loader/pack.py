@@ -1,4 +1,4 @@
-"""A dataset packed into flat tensors, and a batch cut out of them."""
+"""A dataset packed into flat tensors, and batches sliced from them."""
 
 from copy import copy
 from dataclasses import replace
@@ -19,8 +19,7 @@ from fognn.loader.transpose import sort_edges
 
 class Pack:
     r"""All graphs of a dataset in flat tensors, edges sorted by target and then by source within
-    each graph. Everything that a batch needs from a sort is found here, once; a batch is gathers
-    and sums.
+    each graph. All sorting is done here, once; a batch needs only gathers and sums.
 
     Args:
         data (Columns): The dataset.
@@ -29,7 +28,7 @@ class Pack:
     def __init__(self, data: Columns) -> None:
         columns = dict(data.columns)
         edge_index = _edges_of(columns.get("edge_index"))
-        # PyG finds the class of a batch anew each time it makes one, a copy has it already.
+        # PyG looks up the class of a batch each time it creates one; a copy has it already.
         self.empty_batch: Any = Batch(_base_cls=data.graph_class)
         self.keys = list(columns)
         self.num_nodes, self.num_edges = data.num_nodes, columns.pop("edge_index").sizes
@@ -55,8 +54,8 @@ class Pack:
         return self.num_nodes.numel()
 
     def _level(self, key: str, column: Column) -> str:
-        r"""Whether there is a value for each node, edge or graph; :obj:`"own"` for none of them.
-        Where nodes and edges are equally many in every graph the name decides, as in PyG."""
+        r"""Whether there is a value for each node, edge or graph; :obj:`"own"` for none of them. If
+        every graph has as many edges as nodes the name decides, as in PyG."""
         fits = [
             level
             for level, sizes in (("node", self.num_nodes), ("edge", self.num_edges))
@@ -69,10 +68,10 @@ class Pack:
         return "graph" if bool((column.sizes == 1).all()) else "own"
 
     def cut(self, graphs: Tensor) -> Any:
-        r"""The batch of some graphs.
+        r"""Returns the batch of some graphs.
 
         Args:
-            graphs (torch.Tensor): Their numbers.
+            graphs (torch.Tensor): Their indices.
         """
         num_nodes, num_edges = self.num_nodes[graphs], self.num_edges[graphs]
         ptr, edge_ptr = offsets(num_nodes), offsets(num_edges)
@@ -116,7 +115,7 @@ class Pack:
             batch.num_nodes = N
         batch.batch = repeat(torch.arange(graphs.numel()), num_nodes)
         batch.ptr = ptr
-        # With these a batch comes apart again: batch[i], batch.to_data_list().
+        # For batch[i] and batch.to_data_list().
         batch._num_graphs, batch._slice_dict, batch._inc_dict = graphs.numel(), slices, incs
         return batch
 
@@ -125,7 +124,7 @@ class Pack:
     ) -> EdgeIndex:
         N, E, num_edges = int(ptr[-1]), edges.numel(), edge_ptr.diff()
         in_degree = self.edges.in_degree.index_select(0, nodes)
-        # Both rows are targets first, and the differences make the upper one sources.
+        # Both rows start as targets; adding the differences makes the upper one sources.
         index = repeat(torch.arange(N).repeat(2), in_degree.repeat(2)).view(2, E)
         _add(index[0], self.edges.source.index_select(0, edges))
         perm = torch.from_numpy(np.arange(E))
@@ -144,7 +143,7 @@ class Pack:
             source = repeat(torch.arange(N), out_degree)
             out._T_index = (source, index[1].index_select(0, perm))
             out._T_indptr = offsets(out_degree)
-        # Sizes as PyG keeps them: of each graph with its nodes already counted up.
+        # As in PyG, the size of each graph includes the nodes of the graphs before it.
         ends = ptr[1:].tolist()
         out._cat_metadata = CatMetadata(
             nnz=num_edges.tolist(),

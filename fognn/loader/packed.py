@@ -1,4 +1,4 @@
-"""The loader that trainers iterate."""
+"""The packed loader."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,31 +13,32 @@ from fognn.utils import checks
 
 
 class PackedLoader:
-    r"""Gives the batches of an epoch, cut from flat tensors without a loop over graphs.
+    r"""Iterates over the batches of an epoch, sliced from flat tensors without a loop over graphs.
 
     The dataset is packed once, at construction: edges sorted by target and then by source within
-    each graph (edge attributes with them), and their order by source found. A batch is a
+    each graph (edge attributes with them), together with their order by source. A batch is a
     :class:`torch_geometric.data.Batch` whose :obj:`edge_index` is a
     :class:`torch_geometric.EdgeIndex`, sorted by column, with its size, its CSC and CSR forms and
-    :obj:`is_undirected` filled in, so that no layer ever sorts.
+    :obj:`is_undirected` filled in, so that no layer sorts.
 
-    Attributes with a value for each node, edge or graph, and any other that :pyg:`PyG` would
-    concatenate, come along. Where every graph has as many edges as nodes, an attribute belongs to
-    the edges if its name has "edge" in it, as in :pyg:`PyG`.
+    A batch has all attributes that :pyg:`PyG` would concatenate. If every graph has as many edges
+    as nodes, an attribute belongs to the edges if its name contains "edge", as in :pyg:`PyG`.
 
     Args:
         dataset (InMemoryDataset or sequence of Data): The graphs. A :obj:`transform` is run once
             for each graph, at construction, and a warning says so.
-        batch_size (int): How many graphs are in a batch.
-        shuffle (bool): Whether the order differs between epochs. It is a fixed function of
-            :obj:`seed` and the epoch that :meth:`set_epoch` named, so a resumed run sees the same.
-        seed (int): Seed of the order.
-        drop_last (bool): Leave out the last batch if it is smaller, and with several ranks the
-            graphs that do not divide evenly.
-        rank (int): Number of this process.
-        world_size (int): Number of processes that share an epoch, as with
-            :class:`torch.utils.data.DistributedSampler`.
-        prefetch (bool): Cut the next batch in a thread while this one is used.
+        batch_size (int): Number of graphs in a batch.
+        shuffle (bool, optional): If set to :obj:`True`, the graphs are shuffled in each epoch. The
+            order depends only on :obj:`seed` and on the epoch of :meth:`set_epoch`, so a resumed
+            run has the same. (default: :obj:`False`)
+        seed (int, optional): Seed of the order. (default: :obj:`0`)
+        drop_last (bool, optional): If set to :obj:`True`, drops the last batch if it is smaller,
+            and with several ranks the graphs that do not divide evenly. (default: :obj:`False`)
+        rank (int, optional): Rank of this process. (default: :obj:`0`)
+        world_size (int, optional): Number of processes that share an epoch, as with
+            :class:`torch.utils.data.DistributedSampler`. (default: :obj:`1`)
+        prefetch (bool, optional): If set to :obj:`True`, a thread prepares the next batch while
+            this one is used. (default: :obj:`False`)
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class PackedLoader:
             )
 
     def set_epoch(self, epoch: int) -> None:
-        r"""Names the epoch whose order the next iteration takes."""
+        r"""Sets the epoch whose order the next iteration has."""
         checks.int_in_range("PackedLoader", "epoch", epoch, 0)
         self.epoch = epoch
 
@@ -93,7 +94,8 @@ class PackedLoader:
         return self._ahead(parts) if self.prefetch else map(self.pack.cut, parts)
 
     def _ahead(self, parts: tuple[Tensor, ...]) -> Iterator[Any]:
-        # Leaving the loop early closes this generator, and the pool with it waits for its thread.
+        # Leaving the loop early closes this generator, and with it the pool, which waits for its
+        # thread.
         with ThreadPoolExecutor(1, thread_name_prefix="fognn-prefetch") as pool:
             coming = pool.submit(self.pack.cut, parts[0])
             for part in parts[1:]:

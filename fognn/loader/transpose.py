@@ -1,4 +1,4 @@
-"""The two orders of every graph's edges, found once: by target, and by source."""
+"""The two orders of every graph's edges: by target, and by source."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fognn.loader.pieces import offsets
 
-# Node numbers of so many nodes fit 16 bits, which numpy sorts by radix, in linear time.
+# Indices of so many nodes fit into 16 bits, which numpy sorts by radix, in linear time.
 CHUNK_NODES = 1 << 16
 
 
@@ -18,14 +18,15 @@ class SortedEdges:
     r"""The edges of all graphs, sorted by target and then by source within each graph.
 
     Args:
-        order (torch.Tensor, optional): Where each edge was before; :obj:`None` if nothing moved.
-        source (torch.Tensor): The source of each edge, minus its target. Differences stay the same
-            wherever a batch puts a graph, and fit 16 bits.
-        in_degree (torch.Tensor): How many edges end at each node. The edges being sorted, this
-            gives the targets.
-        out_degree (torch.Tensor): How many edges begin at each node.
-        transpose (torch.Tensor): Which edge comes at this place when they are sorted by source and
-            then by target, minus the number of the place.
+        order (torch.Tensor, optional): The former position of each edge; :obj:`None` if they were
+            sorted.
+        source (torch.Tensor): The source of each edge, minus its target. Differences do not depend
+            on the position of a graph in a batch, and fit into 16 bits.
+        in_degree (torch.Tensor): The number of edges that end at each node, which gives the targets
+            of the sorted edges.
+        out_degree (torch.Tensor): The number of edges that begin at each node.
+        transpose (torch.Tensor): The edge at each position if they are sorted by source and then by
+            target, minus the position.
         undirected (torch.Tensor): Whether each graph has every edge as often as its reverse.
     """
 
@@ -87,8 +88,8 @@ def _check_ends(edges: Tensor, graph: Tensor, num_nodes: Tensor, first: int) -> 
         edge = int(bad[0])
         source, target = edges[edge].tolist()
         raise ValueError(
-            f"PackedLoader: dataset[{first + int(graph[edge])}]: edge {source} -> {target} leads "
-            f"to a node that is not there, its nodes must be in [0, {int(num_nodes[graph[edge]])})"
+            f"PackedLoader: dataset[{first + int(graph[edge])}]: edge {source} -> {target} names "
+            f"a node that does not exist, its nodes must be in [0, {int(num_nodes[graph[edge]])})"
         )
 
 

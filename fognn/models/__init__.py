@@ -1,4 +1,4 @@
-r"""Networks: an encoder, blocks, a head; all of them by name."""
+r"""Networks (an encoder, blocks, a head), and the registry that builds them by name."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""From what a dataset holds to the first features: tokens, numbers, or nothing at all."""
+"""Encoders of a dataset's inputs: tokens, features, or a constant."""
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ class TokenEncoder(Module):
     Args:
         num_tokens (int): The number of tokens.
         channels (int): Size of each output sample.
-        name (str, optional): What an error calls the input. (default: :obj:`"x"`)
+        name (str, optional): The name of the input in errors. (default: :obj:`"x"`)
     """
 
     def __init__(self, num_tokens: int, channels: int, name: str = "x") -> None:
@@ -50,7 +50,7 @@ class FeatureEncoder(Module):
     Args:
         in_channels (int): Size of each input sample.
         channels (int): Size of each output sample.
-        name (str, optional): What an error calls the input. (default: :obj:`"x"`)
+        name (str, optional): The name of the input in errors. (default: :obj:`"x"`)
     """
 
     def __init__(self, in_channels: int, channels: int, name: str = "x") -> None:
@@ -76,7 +76,7 @@ class FeatureEncoder(Module):
 
 
 class ConstantEncoder(Module):
-    r"""A Linear of the constant 1, for edges that have no features of their own: one row for all.
+    r"""A Linear of the constant 1, for edges without features: one row for all edges.
 
     Args:
         channels (int): Size of each output sample.

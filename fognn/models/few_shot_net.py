@@ -10,7 +10,7 @@ from fognn.utils import checks
 
 
 class FewShotGNN(Module):
-    r"""The graph part of :class:`FewShotNet`: from node features to the logits of node 0.
+    r"""The graph network of :class:`FewShotNet`: from node features to the logits of node 0.
 
     Args:
         in_channels (int): Size of each node's features.
@@ -54,15 +54,15 @@ class FewShotGNN(Module):
 
 
 class FewShotNet(Module):
-    r"""Classifies a query image by a few labelled ones: a convolutional network makes each image
-    a node, and a graph network on query and support set answers for the query.
+    r"""Classifies a query image by a few labelled images (the support set). A convolutional network
+    computes the features of each image, a node, and a graph network classifies the query.
 
     Args:
         kind (str): :obj:`"gnn"`, :obj:`"fog"` or :obj:`"gnn+fog"`.
         n_way (int, optional): Number of classes in a task. (default: :obj:`5`)
         embedding (int, optional): Channels of an image's features. (default: :obj:`128`)
         image_size (int, optional): Height and width of the images. (default: :obj:`84`)
-        image_channels (int, optional): Colours of the images. (default: :obj:`3`)
+        image_channels (int, optional): Number of colour channels. (default: :obj:`3`)
         hidden, layers, neighbours (optional): See :class:`FewShotGNN`.
 
     Shapes:
@@ -111,7 +111,7 @@ class FewShotNet(Module):
         image = torch.cat([query.unsqueeze(1), support], dim=1)
         feature = self.cnn(image.flatten(0, 1)).view(batch, images + 1, -1)
         code = F.one_hot(label.long(), self.n_way).to(feature.dtype)
-        code = F.pad(code, (0, 0, 1, 0))  # the query's own code is zero
+        code = F.pad(code, (0, 0, 1, 0))  # the query has no label
         return self.gnn(torch.cat([feature, code], dim=-1))
 
     def summary(self) -> None:

@@ -11,14 +11,14 @@ from fognn.utils import checks
 
 
 class GraphNet(Module):
-    r"""An encoder, blocks and a head: the form of all the paper's networks on graphs.
+    r"""An encoder, blocks and a head: the form of all of the paper's networks on graphs.
 
     :func:`fognn.models.create_model` builds one from a name.
 
     Args:
         encoder (torch.nn.Module): From node inputs to :math:`C` channels.
         blocks (list of Block): The layers, each from :math:`C` to :math:`C` channels.
-        head (torch.nn.Module): From the layers' features to answers.
+        head (torch.nn.Module): From the layers' features to outputs.
         edge_encoder (torch.nn.Module, optional): From edge inputs to :math:`C` channels, for
             layers that take edge features. (default: :obj:`None`)
 
@@ -27,9 +27,9 @@ class GraphNet(Module):
           node inputs, tokens :math:`(|\mathcal{V}|)` or features :math:`(|\mathcal{V}|, F_{in})`,
           edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V}|,
           |\mathcal{V}|)`,
-          edge inputs *(where the network uses them; others ignore them)*,
-          the graph of each node :math:`(|\mathcal{V}|)` and the number of graphs, for answers a
-          graph *(optional, one graph without them)*
+          edge inputs *(ignored by networks without edge features)*,
+          the graph of each node :math:`(|\mathcal{V}|)` and the number of graphs, for outputs on
+          graphs *(optional, default: one graph)*
         - **outputs:** :math:`(|\mathcal{V}|, F_{out})`, :math:`(|\mathcal{E}|, F_{out})` in the
           order of the given edges, or :math:`(|\mathcal{G}|, F_{out})`
     """
@@ -63,7 +63,7 @@ class GraphNet(Module):
     ) -> Tensor:
         h = self.encoder(x)
         given = adjacency(edge_index, h.size(0))
-        # The layers see edges that are sorted already: nobody below sorts them again.
+        # The layers get sorted edges, and do not sort them again.
         adj = given._replace(perm=None)
         e = None
         if isinstance(self.edge_encoder, ConstantEncoder):
@@ -78,7 +78,7 @@ class GraphNet(Module):
         for block in self.blocks:
             out = block(h, adj) if e is None else block(h, adj, e)
             h, e = (out, e) if isinstance(out, Tensor) else out
-            # Without gradients, nobody else holds what the head does not read.
+            # Without gradients, features that the head does not read are freed here.
             states = [*states, h] if self.head.reads_all else [h]
         answer = self.head(states, adj, batch, batch_size)
         return given.unsort(answer) if self.head.level == "edge" else answer

@@ -1,4 +1,4 @@
-"""From the features of a network's layers to one answer a node, an edge or a graph."""
+"""Heads: from the features of a network's layers to outputs on nodes, edges or graphs."""
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,7 @@ from fognn.utils import checks
 
 class _Head(Module):
     reads_all = False
-    """Whether the head reads all layers' features, or the last one's alone."""
+    """Whether the head reads the features of all layers, or only of the last."""
 
     def __init__(self, channels: int, out_channels: int, level: str, readout: str) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class _Head(Module):
     def gather(
         self, x: Tensor, adj: Adjacency, batch: Tensor | None, batch_size: int | None
     ) -> Tensor:
-        """Brings node features to where the answers are, nodes or graphs."""
+        """Pools node features to graphs, or returns them for outputs on nodes."""
         if self.level == "node":
             return x
         pool = global_mean_pool if self.readout == "mean" else global_add_pool
@@ -45,8 +45,8 @@ class _Head(Module):
 
 
 def _on_edges(mlp: Module, x: Tensor, adj: Adjacency) -> Tensor:
-    """An MLP of the concatenated ends of each edge, source first. Its first Linear is taken apart
-    into one product for each end, on the nodes: there are fewer of them than edges."""
+    """An MLP of the concatenated ends of each edge, source first. Its first Linear is computed
+    as one product for each end on the nodes, which are fewer than the edges."""
     first, _, *rest = mlp.children()  # a Linear and a ReLU
     assert isinstance(first, Linear)
     of_source, of_target = first.weight.chunk(2, dim=1)
@@ -64,9 +64,9 @@ class MLPHead(_Head):
 
     Args:
         channels (int): Size :math:`C` of each layer's features.
-        out_channels (int): Size :math:`F_{out}` of each answer.
+        out_channels (int): Size :math:`F_{out}` of each output.
         level (str): :obj:`"node"`, :obj:`"edge"` or :obj:`"graph"`.
-        readout (str, optional): How a graph's nodes are pooled, :obj:`"mean"` or :obj:`"sum"`.
+        readout (str, optional): Pooling of a graph's nodes, :obj:`"mean"` or :obj:`"sum"`.
             (default: :obj:`"mean"`)
     """
 
@@ -101,10 +101,10 @@ class JumpingHead(_Head):
 
     Args:
         channels (int): Size :math:`C` of each layer's features.
-        out_channels (int): Size :math:`F_{out}` of each answer.
+        out_channels (int): Size :math:`F_{out}` of each output.
         level (str): :obj:`"node"`, :obj:`"edge"` or :obj:`"graph"`.
         num_states (int): The number of layers, the encoder included.
-        readout (str, optional): How a graph's nodes are pooled, :obj:`"mean"` or :obj:`"sum"`.
+        readout (str, optional): Pooling of a graph's nodes, :obj:`"mean"` or :obj:`"sum"`.
             (default: :obj:`"sum"`)
     """
 

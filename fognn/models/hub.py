@@ -1,37 +1,41 @@
-r"""A network in a folder, as the Hugging Face hub keeps it."""
+r"""Networks as folders of the Hugging Face hub."""
 
+import json
+import os
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from torch import Tensor
 from torch.nn import Module
 
 try:
-    import huggingface_hub  # noqa: F401
+    from huggingface_hub import PyTorchModelHubMixin
 except ImportError as error:
     raise ImportError(
         'PretrainedNet needs huggingface_hub: install it with pip install "fognn[hub]"'
     ) from error
-from torch_geometric.nn.model_hub import PyGModelHubMixin
 
 from fognn import __version__
-from fognn.models.hub_folder import CONFIG, WEIGHTS, check_folder, load_weights, move_into
 from fognn.models.registry import create_model
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
+from fognn.utils.errors import FileError
+from fognn.utils.files import disk_error
 
 __all__ = ["PretrainedNet"]
 
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 _TEMPLATE = """---
 {{ card_data }}
 ---
 
 # {{ title }}
 
-A graph network with {{ parameters }} parameters, built with [PyG](https://pyg.org) and fognn. To
-load it, with this folder in place of `FOLDER`:
+A graph network with {{ parameters }} parameters, built with [PyG](https://pyg.org) and fognn
+{{ version }}. To load it, with this folder in place of `FOLDER`:
 
 ```python
 from fognn.models import PretrainedNet
@@ -39,7 +43,7 @@ from fognn.models import PretrainedNet
 net = PretrainedNet.from_pretrained("FOLDER")
 ```
 
-How it was built:
+The same network with new weights:
 
 ```python
 {{ recipe }}
@@ -49,27 +53,27 @@ How it was built:
 {{ layers }}
 ```
 """
-# The mixin passes these on, and in a folder they have no meaning.
-_MIXIN_KEYS = {
-    *("model_id", "revision", "cache_dir", "force_download", "local_files_only", "token"),
-    *("use_auth_token", "proxies", "resume_download"),
-}
+# Arguments of the mixin that have no meaning for a folder.
+_DOWNLOAD = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
+# Exceptions that a damaged or foreign folder causes in json, safetensors, torch and the networks.
+_DAMAGE = (
+    *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError),
+    *(OSError, MemoryError, RecursionError, SafetensorError),
+)
 
 
 class PretrainedNet(  # type: ignore[call-arg]
     Module,
-    PyGModelHubMixin,
+    PyTorchModelHubMixin,
     library_name="fognn",
     tags=["graph-machine-learning", "fognn"],
     model_card_template=_TEMPLATE,
 ):
     r"""A network of :func:`~fognn.models.create_model` that can be saved to a folder and loaded
-    from it: :obj:`config.json`, :obj:`model.pth` and a model card, :obj:`README.md`.
+    from it: :obj:`config.json`, :obj:`model.safetensors` and a model card, :obj:`README.md`.
 
-    The folder is the one that PyG's :class:`~torch_geometric.nn.model_hub.PyGModelHubMixin`
-    writes, with a complete recipe in it. :obj:`model.pth` holds the weights of the bare network,
-    so ``create_model(...).load_state_dict(torch.load("model.pth"))`` works too. Nothing here uses
-    the internet, save :meth:`push_to_hub`.
+    It is a :class:`huggingface_hub.PyTorchModelHubMixin`. The weights are those of the network
+    itself, :obj:`net.module`. Only :meth:`push_to_hub` uses the internet.
 
     .. code-block:: python
 
@@ -79,37 +83,41 @@ class PretrainedNet(  # type: ignore[call-arg]
         net = PretrainedNet.from_pretrained("my-network")
 
     Args:
-        name: As in :func:`~fognn.models.create_model`.
-        task: As there: a :class:`Task`, the name of one, or for few-shot networks none.
-        **settings: As there: numbers, strings and booleans.
+        name (str): The name of a network, as in :func:`~fognn.models.create_model`.
+        task (str, Task or dict, optional): The task, as there, or its fields as a dictionary.
+            (default: :obj:`None`)
+        **settings (optional): The settings, as there: numbers, strings and booleans.
     """
 
-    def __init__(self, name: str, task: str | Task | None = None, **settings: Any) -> None:
+    def __init__(
+        self, name: str, task: str | Task | dict[str, Any] | None = None, **settings: Any
+    ) -> None:
         for key, value in settings.items():
             if not isinstance(value, bool | int | float | str | None):
                 raise ValueError(
-                    f"PretrainedNet: {key} must be a number, a string or a boolean, as it goes to "
-                    f"{CONFIG}, got {type(value).__name__}"
+                    f"PretrainedNet: {key} must be a number, a string or a boolean, because it is "
+                    f"written to {CONFIG}, got {type(value).__name__}"
                 )
-        Module.__init__(self)
-        # The mixin saves the weights of what stands under this name.
+        super().__init__()
+        if isinstance(task, dict):
+            task = Task(**task)
         self.module = create_model(name, task, **settings)
         if isinstance(task, str):
             task = TASKS[task.lower()]
-        task_name = next((key for key, known in TASKS.items() if known == task), "")
-        PyGModelHubMixin.__init__(self, name.lower(), task_name, settings)
-        # What the mixin makes of the settings leaves out booleans, the name and the task.
-        self.model_config: dict[str, Any] = {
-            "library": "fognn",
-            "version": __version__,
+        # The mixin writes this to config.json and passes it to __init__ again.
+        self._hub_mixin_config: dict[str, Any] = {
             "name": name.lower(),
             "task": None if task is None else asdict(task),
-            "settings": settings,
-            "parameters": count_parameters(self.module),
+            **settings,
         }
 
+    @property
+    def model_config(self) -> dict[str, Any]:
+        r"""The arguments of the network, as in :obj:`config.json`."""
+        return self._hub_mixin_config
+
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        r"""As the network's own."""
+        r"""Calls the network."""
         return self.module(*args, **kwargs)
 
     def save_pretrained(
@@ -119,40 +127,48 @@ class PretrainedNet(  # type: ignore[call-arg]
         repo_id: str | None = None,
         **kwargs: Any,
     ) -> None:
-        r"""Saves the network to a folder. When it fails, what was there is as it was; a model card
-        that is there already is kept.
+        r"""Saves the network to a folder. If this fails, a network that is already there stays as
+        it is. An existing model card is kept.
 
         Args:
-            save_directory: The folder. It is made if it is not there.
-            push_to_hub: Whether the network goes to the Hugging Face hub too.
-            repo_id: Its name there. (default: the name of the folder)
-            **kwargs: As in the mixin.
+            save_directory (str or Path): The folder, which is created if it does not exist.
+            push_to_hub (bool, optional): If set to :obj:`True`, uploads the network to the hub.
+                (default: :obj:`False`)
+            repo_id (str, optional): Its name on the hub. (default: the name of the folder)
+            **kwargs (optional): Arguments of the mixin's method.
         """
         folder = Path(save_directory).expanduser()
         if folder.exists() and not folder.is_dir():
             raise ValueError(
                 f"PretrainedNet: save_directory must be a folder, got the file {str(folder)!r}"
             )
-        folder.mkdir(parents=True, exist_ok=True)
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".tmp-", dir=folder) as staging:
                 super().save_pretrained(staging, **kwargs)
-                move_into(folder, Path(staging))
-        except RuntimeError as error:  # torch's word for a full disk
-            raise OSError(f"{folder} could not be written ({error}): is the disk full?") from error
+                _move(Path(staging), folder)
+        except OSError as error:
+            raise disk_error(folder, error) from error
+        except SafetensorError as error:
+            raise FileError(
+                f"{folder} could not be written ({error}): is the disk full?"
+            ) from error
         if push_to_hub:
             self.push_to_hub(repo_id or folder.resolve().name, **kwargs)  # type: ignore[operator]
 
     def generate_model_card(self, *args: Any, **kwargs: Any) -> Any:
-        r"""The text of :obj:`README.md`."""
-        config, data = self.model_config, self.dataset_name
-        task = data or (None if config["task"] is None else Task(**config["task"]))
-        given = [repr(value) for value in (config["name"], task) if value is not None]
-        given += [f"{key}={value!r}" for key, value in config["settings"].items()]
+        r"""The model card, from the network's own data."""
+        settings = dict(self.model_config)
+        name, fields = settings.pop("name"), settings.pop("task")
+        task: Any = None if fields is None else Task(**fields)
+        data = next((key for key, known in TASKS.items() if known == task), None)
+        given = [repr(name)] if task is None else [repr(name), repr(data or task)]
+        given += [f"{key}={value!r}" for key, value in settings.items()]
         return super().generate_model_card(
             *args,
-            title=f"{config['name']} for {data}" if data else config["name"],
-            parameters=f"{config['parameters']:,}",
+            title=f"{name} for {data}" if data else name,
+            parameters=f"{count_parameters(self.module):,}",
+            version=__version__,
             recipe=f"PretrainedNet({', '.join(given)})",
             layers=summary(self.module),
             **kwargs,
@@ -162,46 +178,74 @@ class PretrainedNet(  # type: ignore[call-arg]
     def from_pretrained(
         cls, pretrained_model_name_or_path: str | Path, map_location: str = "cpu", **kwargs: Any
     ) -> "PretrainedNet":
-        r"""Loads a network from a folder, ready to predict (:meth:`~torch.nn.Module.eval`).
+        r"""Loads a network from a folder, in evaluation mode.
 
-        A name on the hub is not taken, so that a folder with a wrong name does not go to the
-        internet: :meth:`huggingface_hub.snapshot_download` gives a folder for a name.
+        The name of a repository on the hub is not accepted, so that a misspelt folder causes no
+        download: :func:`huggingface_hub.snapshot_download` returns a folder for a name.
 
         Args:
-            pretrained_model_name_or_path: The folder.
-            map_location: The device that the network goes to.
-            **kwargs: As in the mixin.
+            pretrained_model_name_or_path (str or Path): The folder.
+            map_location (str, optional): The device of the network. (default: :obj:`"cpu"`)
+            **kwargs (optional): Arguments of the mixin's method.
         """
         folder = Path(pretrained_model_name_or_path).expanduser()
         if not folder.is_dir():
             raise ValueError(
-                f"PretrainedNet: pretrained_model_name_or_path must be a folder, got "
-                f"{str(folder)!r}; for a name on the hub, give what "
+                "PretrainedNet: pretrained_model_name_or_path must be a folder, got "
+                f"{str(folder)!r}; for a name on the hub, pass the folder that "
                 "huggingface_hub.snapshot_download(name) returns"
             )
-        check_folder(folder)
-        return super().from_pretrained(str(folder), map_location=map_location, **kwargs)
+        for key in kwargs.keys() - _DOWNLOAD:
+            raise ValueError(
+                f"PretrainedNet: {key} must not be given, {CONFIG} holds all settings; got "
+                f"{kwargs[key]!r}"
+            )
+        _check(folder)
+        try:
+            return super().from_pretrained(str(folder), map_location=map_location, **kwargs)
+        except _DAMAGE as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            reason = reason if len(reason) <= 300 else f"{reason[:300]} ..."
+            raise FileError(
+                f"{folder} holds no whole network of fognn {__version__}: {reason}"
+            ) from error
 
-    # The mixin's own swaps two arguments, lets a file with other weights pass, and reads weights
-    # with a function that falls back to running the file.
     @classmethod
     def _from_pretrained(
-        cls, *, model_id: str, config: dict[str, Any], map_location: str, **rest: Any
+        cls, *, model_id: str, map_location: str, **arguments: Any
     ) -> "PretrainedNet":
-        for key, value in rest.items():
-            # The mixin passes on all that is in the config, too.
-            if key not in _MIXIN_KEYS and not (key in config and config[key] == value):
-                raise ValueError(
-                    f"PretrainedNet: {key} must not be given, {CONFIG} holds all settings; "
-                    f"got {value!r}"
-                )
-        try:
-            task = None if config["task"] is None else Task(**config["task"])
-            net = cls(config["name"], task, **config["settings"])
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{Path(model_id, CONFIG)} describes no network of fognn {__version__} (it "
-                f"was written by {config['version']}): {error}"
-            ) from error
-        load_weights(net.module, Path(model_id, WEIGHTS))
+        # The mixin's own method would load the weights into the wrapper, not into the network that
+        # it saved, accept the weights of another network, and print.
+        net = cls(**{key: value for key, value in arguments.items() if key not in _DOWNLOAD})
+        cls._load_as_safetensor(net.module, str(Path(model_id, WEIGHTS)), "cpu", strict=True)
         return net.to(map_location).eval()
+
+
+def _move(staging: Path, folder: Path) -> None:
+    for path in staging.iterdir():
+        with open(path, "rb+") as file:
+            os.fsync(file.fileno())
+    # Without its config a folder cannot be loaded: new weights never stand beside an old config.
+    (folder / CONFIG).unlink(missing_ok=True)
+    os.replace(staging / WEIGHTS, folder / WEIGHTS)
+    if not (folder / CARD).exists():
+        os.replace(staging / CARD, folder / CARD)
+    os.replace(staging / CONFIG, folder / CONFIG)
+
+
+def _check(folder: Path) -> None:
+    for name in (CONFIG, WEIGHTS):
+        if not (folder / name).is_file():
+            raise FileError(
+                f"PretrainedNet: {folder} must hold {name}, as save_pretrained writes it; for a "
+                "run folder, use fognn.load"
+            )
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileError(
+            f"{folder / CONFIG} is no whole JSON file ({error}): save the network again"
+        ) from error
+    if not isinstance(config, dict) or not {"name", "task"} <= config.keys():
+        found = sorted(config)[:10] if isinstance(config, dict) else type(config).__name__
+        raise FileError(f"{folder / CONFIG} must have the keys 'name' and 'task', got {found}")

@@ -1,4 +1,4 @@
-"""Networks by name."""
+"""The registry of networks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Layer = Callable[..., Module]
 
 @dataclass(frozen=True)
 class _Host:
-    """How a host's layer is made, ``conv(channels, q, beside_fog, layer, layers, **options)``."""
+    """A host: its layer is ``conv(channels, q, beside_fog, layer, layers, **options)``."""
 
     conv: Layer
     act: str = "relu"
@@ -42,7 +42,7 @@ def _gat(
 def _gated_gcn(
     channels: int, q: int, beside_fog: bool, layer: int, layers: int, gate: str = "before"
 ) -> Module:
-    last = layer == layers - 1  # no head reads edge features
+    last = layer == layers - 1  # heads do not read edge features
     return GatedGCNConv(channels, q if beside_fog else None, gate, edge_output=not last)
 
 
@@ -67,10 +67,11 @@ _NAMES = ["fog", *(name for host in HOSTS for name in (host, f"{host}+fog")), *F
 
 
 def list_models(pattern: str = "*") -> list[str]:
-    r"""The names that :func:`create_model` knows.
+    r"""Returns the names that :func:`create_model` accepts.
 
     Args:
-        pattern: A shell pattern, as in ``list_models("*fog*")``.
+        pattern (str, optional): A shell pattern, as in ``list_models("*fog*")``.
+            (default: :obj:`"*"`)
     """
     return [name for name in _NAMES if fnmatch(name, pattern.lower())]
 
@@ -79,14 +80,14 @@ def create_model(name: str, task: str | Task | None = None, **settings: Any) -> 
     r"""Builds a network by its name.
 
     Args:
-        name: One of :func:`list_models`, as ``"gcn+fog"``.
-        task: What it reads and answers: a :class:`Task`, or the name of one of the paper's:
-            ``"pattern"``, ``"cluster"``, ``"zinc"``, ``"tsp"``, ``"imdb-multi"``. The few-shot
-            networks take none.
-        **settings: The rest. For networks on graphs: ``channels`` (64), ``layers`` (4),
+        name (str): One of :func:`list_models`, as ``"gcn+fog"``.
+        task (str or Task, optional): A :class:`Task`, or the name of one of the paper's:
+            ``"pattern"``, ``"cluster"``, ``"zinc"``, ``"tsp"``, ``"imdb-multi"``. Few-shot networks
+            have none. (default: :obj:`None`)
+        **settings (optional): For networks on graphs: ``channels`` (64), ``layers`` (4),
             ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
-            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`); and the host's own: ``norm`` (GCN),
-            ``heads`` (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and
+            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`); and the host's settings: ``norm``
+            (GCN), ``heads`` (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and
             ``benchmark`` (GraphSAGE). For few-shot networks: the arguments of
             :class:`FewShotNet`.
     """

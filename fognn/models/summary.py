@@ -1,4 +1,4 @@
-"""A table of what a network is made of."""
+"""A table of a network's layers."""
 
 from collections.abc import Iterator
 
@@ -6,13 +6,13 @@ from torch.nn import Module
 
 
 def count_parameters(module: Module) -> int:
-    """The number of trainable parameters."""
+    """Returns the number of trainable parameters."""
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
 
 
 def summary(model: Module) -> str:
-    r"""A table of a network's layers: their names, indented by depth, their shapes (channels in
-    and out) and their parameters, those of the rows below included."""
+    r"""Returns a table of a network's layers: names, indented by depth, shapes (channels in and
+    out) and numbers of parameters, inner layers included."""
     rows = [("layer", "shape", "parameters"), *_rows(model, "", 0)]
     rows.append(("total", "", f"{count_parameters(model):,}"))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]

@@ -1,4 +1,4 @@
-"""What a network reads and answers, as data."""
+"""The inputs and outputs of a network, as data."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,21 @@ from fognn.utils import checks
 
 @dataclass(frozen=True)
 class Task:
-    r"""What a network reads and answers.
+    r"""The inputs and outputs of a network.
 
     Args:
-        level: Where the answers are: ``"node"``, ``"edge"`` or ``"graph"``.
-        out_channels: Size of each answer: classes, or values.
-        node_tokens: Number of node tokens, if a node is a token.
-        node_channels: Size of a node's features, if it has features.
-        edge_tokens: Number of edge tokens, if an edge is a token.
-        edge_channels: Size of an edge's features, if it has features.
-        readout: How a graph's nodes are pooled, ``"mean"`` or ``"sum"``.
+        level (str): The level of the outputs: ``"node"``, ``"edge"`` or ``"graph"``.
+        out_channels (int): Size of each output: the number of classes or of values.
+        node_tokens (int, optional): Number of node tokens, if nodes are tokens.
+            (default: :obj:`None`)
+        node_channels (int, optional): Size of node features, if nodes have features.
+            (default: :obj:`None`)
+        edge_tokens (int, optional): Number of edge tokens, if edges are tokens.
+            (default: :obj:`None`)
+        edge_channels (int, optional): Size of edge features, if edges have features.
+            (default: :obj:`None`)
+        readout (str, optional): Pooling of a graph's nodes, ``"mean"`` or ``"sum"``.
+            (default: :obj:`"mean"`)
     """
 
     level: str

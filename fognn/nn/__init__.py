@@ -1,4 +1,4 @@
-r"""Layers with weights: FOG, its five hosts, and what joins them."""
+r"""Layers with weights: FOG, its five hosts, the wrapper that joins them, and blocks."""
 
 from fognn.nn.block import Block
 from fognn.nn.few_shot import AdjacencyMLP, DenseFOG, FewShotLayer, ImageEncoder

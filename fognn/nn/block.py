@@ -1,35 +1,33 @@
 from typing import Any
 
 from torch import Tensor
-from torch.nn import Module, ReLU
+from torch.nn import Module
 from torch_geometric.nn import BatchNorm
 from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import PairTensor
 
-from fognn.nn.norms import is_torchs, norm_now, track
-from fognn.ops import dropout, norm_residual
+from fognn.ops import dropout
 from fognn.utils import checks
 
 
 class Block(Module):
-    r"""A layer with what stands around it: norm, activation, residual and dropout.
+    r"""A layer followed by norm, activation, residual and dropout.
 
     .. math::
         \mathbf{x}_v' = \textrm{Dropout}(\mathbf{x}_v + \phi(\textrm{BN}(\mathbf{q}_v)))
 
-    If the layer returns edge features too, they pass through dropout and follow. A training batch
-    of a single node has no variance to normalise by; it is normalised by the running statistics,
-    which it leaves as they are, so that a last batch of one node neither stops a training nor
-    spoils it.
+    If the layer also returns edge features, they are returned after dropout. A training batch of a
+    single node has no variance; it is normalised by the running statistics, and does not change
+    them.
 
     Args:
-        conv (torch.nn.Module): The layer, which gives :obj:`channels` channels.
+        conv (torch.nn.Module): The layer, with :obj:`channels` output channels.
         channels (int): Size of each output sample.
-        act (str, optional): The activation :math:`\phi`, by a name that PyG knows, or
-            :obj:`None`. (default: :obj:`"relu"`)
-        residual (bool, optional): If set to :obj:`False`, the input is not added. It needs
-            as many channels in as out. (default: :obj:`True`)
-        dropout (float, optional): The share of features that is dropped in training.
+        act (str, optional): The activation :math:`\phi`, by a name that PyG's
+            resolver accepts, or :obj:`None`. (default: :obj:`"relu"`)
+        residual (bool, optional): If set to :obj:`False`, the input is not added.
+            Otherwise it must have :obj:`channels` channels. (default: :obj:`True`)
+        dropout (float, optional): The dropout probability in training.
             (default: :obj:`0.0`)
     """
 
@@ -48,7 +46,8 @@ class Block(Module):
         self.channels = checks.positive_int("Block", "channels", channels)
         self.norm = BatchNorm(channels, allow_single_element=True)
         self.act = activation_resolver(act) if act is not None else None
-        if self.act is not None and hasattr(self.act, "inplace"):  # no norm needs its output again
+        # BatchNorm's backward does not need its output.
+        if self.act is not None and hasattr(self.act, "inplace"):
             self.act.inplace = True
         self.residual = residual
         self.dropout = dropout
@@ -72,19 +71,11 @@ class Block(Module):
                 f"Block: x must have {self.channels} channels to be added to the output "
                 f"(or residual=False), got {x.size(-1)}"
             )
-        h = self._around(q, x)
-        h = self._drop(h)
-        return h if not rest else (h, *map(self._drop, rest))
-
-    def _around(self, q: Tensor, x: Tensor) -> Tensor:
-        if self.residual and isinstance(self.act, ReLU) and is_torchs(self.norm):
-            h, mean, var = norm_residual(q, x, norm_now(self.norm, q.size(0)))
-            track(self.norm, mean, var, q.size(0))
-            return h
         h = self.norm(q)
         if self.act is not None:
             h = self.act(h)
-        return x + h if self.residual else h
+        h = self._drop(x + h if self.residual else h)
+        return h if not rest else (h, *map(self._drop, rest))
 
     def _drop(self, value: Any) -> Any:
         if not isinstance(value, Tensor):  # attention weights come as a pair with their edges

@@ -1,7 +1,7 @@
-"""The layers of the few-shot networks, on batches of small, fully connected graphs.
+"""Layers of the few-shot networks, on batches of small, fully connected graphs.
 
 The layout is that of `"Few-Shot Learning with Graph Neural Networks"
-<https://arxiv.org/abs/1711.04043>`_: one graph a task, a node an image, features
+<https://arxiv.org/abs/1711.04043>`_: one graph a task, one node an image, features
 ``[batch, nodes, channels]``.
 """
 
@@ -27,8 +27,8 @@ def _tasks(owner: str, x: Tensor, channels: int) -> None:
 
 
 class AdjacencyMLP(Module):
-    r"""Learns who listens to whom: a softmax over the other nodes of an MLP of the features'
-    absolute difference.
+    r"""A learnt adjacency: the softmax, over the other nodes, of an MLP of the absolute difference
+    of features.
 
     .. math::
         a_{vu} = \textrm{softmax}_{u \neq v} \, \textrm{MLP}(|\mathbf{x}_v - \mathbf{x}_u|)
@@ -74,8 +74,8 @@ class DenseFOG(FOG):
         \mathbf{p}_v = \mathbf{W}_{vu} \Big( \tilde{\mathbf{h}}_v \otimes
         \sum_{u \neq v} a_{vu} \tilde{\mathbf{h}}_u \Big)
 
-    It has the arguments, the parameters and the state of :class:`FOG`. With :obj:`adj=None`
-    every :math:`a_{vu}` is 1, the plain sum.
+    Arguments, parameters and state are those of :class:`FOG`. With :obj:`adj=None`, every
+    :math:`a_{vu}` is 1.
 
     Shapes:
         - **inputs:** node features :math:`(B, N, F_{in})`, weights :math:`(B, N, N)` *(optional)*
@@ -101,17 +101,17 @@ class DenseFOG(FOG):
 
 
 class FewShotLayer(Module):
-    r"""One layer: a learnt adjacency, a host or FOG or both, norm, LeakyReLU, and a concatenation
-    of the result to the input.
+    r"""A layer of the few-shot networks: a learnt adjacency, a host or FOG or both, norm and
+    LeakyReLU. The result is concatenated to the input.
 
     Args:
         in_channels (int): Size of each input sample.
-        out_channels (int): Size of what is concatenated to it.
+        out_channels (int): Number of channels that are concatenated to it.
         kind (str): :obj:`"gnn"`: :math:`\mathbf{V} (\mathbf{x}_v \Vert \sum_u a_{vu}
             \mathbf{x}_u)`; :obj:`"fog"`: :class:`DenseFOG`; :obj:`"gnn+fog"`: half of each.
-        neighbours (str, optional): What FOG sums over: :obj:`"learnt"`, weighted by the learnt
-            adjacency, which is what the paper's parameter counts say; or :obj:`"all"`, the plain
-            sum. (default: :obj:`"learnt"`)
+        neighbours (str, optional): The weights of FOG's sum: :obj:`"learnt"`, the learnt
+            adjacency, which the paper's parameter counts imply; or :obj:`"all"`, all equal to 1.
+            (default: :obj:`"learnt"`)
     """
 
     def __init__(
@@ -147,13 +147,13 @@ class FewShotLayer(Module):
 
 
 class ImageEncoder(Module):
-    r"""The convolutional network that turns an image into a node: four convolutions of 64, 96, 128
-    and 256 channels, each with BatchNorm, max-pooling and LeakyReLU, and a Linear.
+    r"""The convolutional network that computes the features of an image: four convolutions of 64,
+    96, 128 and 256 channels, each with BatchNorm, max-pooling and LeakyReLU, and a Linear.
 
     Args:
         out_channels (int, optional): Size of each output sample. (default: :obj:`128`)
         image_size (int, optional): Height and width of the images. (default: :obj:`84`)
-        image_channels (int, optional): Colours of the images. (default: :obj:`3`)
+        image_channels (int, optional): Number of colour channels. (default: :obj:`3`)
 
     Shapes:
         - **inputs:** images :math:`(N, C_{image}, H, W)`

@@ -14,7 +14,7 @@ from fognn.utils import checks
 def fog_widths(out_channels: int) -> tuple[int, int]:
     r"""The inner widths :math:`(C_{h1}, C_{h2})` that the paper takes for :math:`C_p` channels.
 
-    The paper does not state a rule, but all its networks follow this one:
+    The paper does not state a rule, but all of its networks follow
     :math:`C_{h1} = \lfloor \sqrt{2 C_p} \rfloor` and :math:`C_{h2} = \lfloor C_{h1} / 2 \rfloor`,
     so that the Kronecker product has about as many channels as the output.
     """
@@ -50,9 +50,9 @@ class FOG(Module):
             first input to the forward method.
         out_channels (int): Size :math:`C_p` of each output sample.
         h1 (int, optional): Size :math:`C_{h1}` of the shrunk centre features.
-            (default: that of :meth:`fog_widths`)
+            (default: that of :func:`fog_widths`)
         h2 (int, optional): Size :math:`C_{h2}` of the shrunk neighbour features.
-            (default: that of :meth:`fog_widths`)
+            (default: that of :func:`fog_widths`)
         check (bool, optional): If set to :obj:`True`, raises a :class:`ValueError` that names the
             row if features or weights hold NaN or infinity. This costs a pass over the features.
             (default: :obj:`False`)
@@ -124,21 +124,21 @@ class FOG(Module):
         h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
         return self.correlate(h_target, h_sum)
 
-    # Inside, nodes are the last dimension: a norm or a product of a handful of channels over many
-    # nodes is then a walk along rows (benchmarks/kernels.py prints what that gives).
+    # Nodes are the last dimension inside, so that norms and products of few channels over many
+    # nodes read memory in order (benchmarks/kernels.py compares both layouts).
 
     def shrink(self, *x: Tensor) -> Tensor:
-        r"""Gives :math:`\tilde{\mathbf{h}}_v`, ``[h1, num_nodes]``, of all arguments in a row."""
+        r"""Returns :math:`\tilde{\mathbf{h}}_v`, ``[h1, num_nodes]``, of all arguments in order."""
         parts = [_linear(self.lin_1, part.t()) for part in x]
         h = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
         return _norm(self.norm_1, h.relu_())
 
     def shrink_again(self, h: Tensor) -> Tensor:
-        r"""Gives :math:`\tilde{\mathbf{h}}_u`, ``[h2, num_nodes]``, from :meth:`shrink`."""
+        r"""Returns :math:`\tilde{\mathbf{h}}_u`, ``[h2, num_nodes]``, from :meth:`shrink`."""
         return _norm(self.norm_2, _linear(self.lin_2, h).relu_())
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
-        r"""Gives :math:`\mathbf{W}_{vu} (\tilde{\mathbf{h}}_v \otimes \mathbf{s}_v)` from
+        r"""Returns :math:`\mathbf{W}_{vu} (\tilde{\mathbf{h}}_v \otimes \mathbf{s}_v)` from
         ``[h1, num_nodes]`` and the sums ``[num_nodes, h2]``."""
         return kron_linear(h_v, h_sum.t(), self.lin_vu.weight, self.lin_vu.bias)
 

@@ -12,7 +12,7 @@ from fognn.utils import checks
 
 class GatedGCNConv(Module):
     r"""The gated graph convolution with edge features from the `"Residual Gated Graph ConvNets"
-    <https://arxiv.org/abs/1711.07553>`_ paper, in the form that the public benchmark made common.
+    <https://arxiv.org/abs/1711.07553>`_ paper, in the form of the public benchmark.
 
     .. math::
         \hat{\mathbf{e}}_{vu} &= \mathbf{A} \mathbf{x}_v + \mathbf{B} \mathbf{x}_u +
@@ -30,12 +30,12 @@ class GatedGCNConv(Module):
         out_channels (int, optional): Size of each output sample. If given, :math:`\mathbf{W}` maps
             to it, as it does beside FOG; if :obj:`None`, there is no :math:`\mathbf{W}` and the
             size is :obj:`channels`. (default: :obj:`None`)
-        gate (str, optional): What :math:`\sigma` acts on: :obj:`"before"` the norm, on
-            :math:`\hat{\mathbf{e}}_{vu}`, as in the public benchmark; or :obj:`"after"` it, on
+        gate (str, optional): The input of :math:`\sigma`: :obj:`"before"` the norm,
+            :math:`\hat{\mathbf{e}}_{vu}`, as in the public benchmark; or :obj:`"after"` it,
             :math:`\textrm{ReLU}(\textrm{BN}(\hat{\mathbf{e}}_{vu}))`, as the FOG paper writes.
             (default: :obj:`"before"`)
         edge_output (bool, optional): If set to :obj:`False`, the new edge features are neither
-            computed nor returned, as in the last layer of a network, where nobody reads them.
+            computed nor returned, as in the last layer of a network, where they are not used.
             (default: :obj:`True`)
 
     Shapes:
@@ -43,8 +43,8 @@ class GatedGCNConv(Module):
           node features :math:`(|\mathcal{V}|, C)` or a pair if bipartite,
           edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V_t}|,
           |\mathcal{V_s}|)`, whose values are not used,
-          edge features :math:`(|\mathcal{E}|, C)`, or :math:`(1, C)` for edges that are all
-          alike
+          edge features :math:`(|\mathcal{E}|, C)`, or :math:`(1, C)` if all edges have
+          the same
         - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})` and, with
           :obj:`edge_output`, edge features :math:`(|\mathcal{E}|, C)`
     """
@@ -101,7 +101,7 @@ class GatedGCNConv(Module):
     def _fused(
         self, adj: Adjacency, source: Tensor, target: Tensor, e: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        # One product for what a target has, and one for what a source has.
+        # One product for the targets, and one for the sources.
         linears = [(lin.weight, lin.bias) for lin in (self.lin_A, self.lin_U)]
         of_target = F.linear(target, *stacked(*linears))
         linears = [(lin.weight, lin.bias) for lin in (self.lin_B, self.lin_V)]
@@ -117,8 +117,8 @@ class GatedGCNConv(Module):
     def _composed(
         self, adj: Adjacency, source: Tensor, target: Tensor, e: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """The equations in pieces: for the gate after the norm, and for a norm that is not
-        torch's own, as one that is synchronised between machines."""
+        """The equations in separate operations: for the gate after the norm, and for a norm that is
+        not torch's own, as a synchronised one."""
         hat = self.lin_A(target).index_select(0, adj.target) + self.lin_C(e)
         hat = hat + self.lin_B(source).index_select(0, adj.source)
         of_source, of_target = self.lin_V(source), self.lin_U(target)

@@ -25,7 +25,7 @@ class GCNConv(Module):
         norm (str, optional): :obj:`"mean"`: :math:`c_{vu} = \sum_j w_{vj}`, the number of
             neighbours if there are no weights; :obj:`"sym"`: :math:`c_{vu} = \sqrt{d_u d_v}` with
             the weighted in-degrees :math:`d`; :obj:`"none"`: :math:`c_{vu} = 1`. The FOG paper
-            writes the symmetric one; the figures of GCN that it quotes are those of the mean.
+            states the symmetric one; the results of GCN that it quotes have the mean.
             (default: :obj:`"sym"`)
 
     Shapes:

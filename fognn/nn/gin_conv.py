@@ -79,8 +79,8 @@ class GINConv(Module):
 
 
 class _Combine(Function):
-    """``neighbours + (1 + eps) * centre``, with a dot product for the gradient of ``eps`` where
-    autograd would write a matrix and then sum it."""
+    """``neighbours + (1 + eps) * centre``. The gradient of ``eps`` is a dot product, where autograd
+    would write a matrix and then sum it."""
 
     @staticmethod
     def forward(ctx: Any, neighbours: Tensor, centre: Tensor, eps: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What every layer does with its arguments first: check them and name what is wrong."""
+"""Checks of the arguments that all layers have."""
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from fognn.utils import checks
 def node_pair(
     owner: str, x: Tensor | PairTensor, channels: int, dtype: torch.dtype, check: bool = False
 ) -> PairTensor:
-    """Gives the features of sources and targets, which are one object on a homogeneous graph."""
+    """Returns the features of sources and targets, the same object on a homogeneous graph."""
     if isinstance(x, Tensor):
         x = (x, x)
     elif not isinstance(x, tuple | list) or len(x) != 2:
@@ -27,7 +27,7 @@ def node_pair(
 
 
 def edge_weights(owner: str, adj: Adjacency, weight: Tensor | None) -> Tensor | None:
-    """Gives the edge weights in the order of ``adj``: the argument, or a sparse matrix's values."""
+    """Returns edge weights in the order of ``adj``: the argument, or a sparse matrix's values."""
     if weight is None:
         return adj.weight
     if adj.weight is not None:

@@ -1,4 +1,4 @@
-"""What a layer that computes its own norm must know of torch's."""
+"""The state of a BatchNorm, for layers and operators that compute the norm themselves."""
 
 from typing import Any
 
@@ -11,16 +11,16 @@ from fognn.ops import Norm
 
 
 def is_torchs(norm: BatchNorm) -> bool:
-    """Whether the norm is torch's own with all its parts, and not one that is synchronised between
-    machines, or a user's, which only it can compute."""
+    """Whether the norm is torch's own with parameters and running statistics. A synchronised norm,
+    or a user's own, must be called itself."""
     if type(norm) is not BatchNorm or type(norm.module) is not BatchNorm1d:
         return False
     return norm.module.affine and norm.module.track_running_stats and norm.allow_single_element
 
 
 def norm_now(norm: BatchNorm, count: int) -> Norm:
-    """The norm as it acts on ``count`` rows: in training by their statistics. One row has no
-    variance, and is normalised by the running statistics (PyG's ``allow_single_element``)."""
+    """The norm for ``count`` rows: in training with the statistics of the batch. A single row has
+    no variance and is normalised by the running statistics (PyG's ``allow_single_element``)."""
     module = norm.module
     statistics = (module.running_mean, module.running_var)
     if module.training and count > 1:
@@ -29,14 +29,14 @@ def norm_now(norm: BatchNorm, count: int) -> Norm:
 
 
 def track(norm: BatchNorm, mean: Any, var: Any, count: int) -> None:
-    """Moves the running statistics, as the norm's own forward does after :func:`norm_now`."""
+    """Updates the running statistics, as the norm's own forward does."""
     if norm.module.training and count > 1:
         move_statistics(norm.module, mean, var * (count / (count - 1)))
 
 
 @torch.no_grad()
 def move_statistics(module: Any, mean: Tensor, var: Tensor) -> None:
-    """Moves the running statistics of a BatchNorm towards a mean and an unbiased variance."""
+    """Updates the running statistics of a BatchNorm by a mean and an unbiased variance."""
     module.num_batches_tracked.add_(1)
     momentum = module.momentum
     if momentum is None:  # a cumulative average

@@ -21,12 +21,12 @@ class SAGEConv(Module):
     Args:
         in_channels (int): Size of each input sample.
         out_channels (int): Size of each output sample.
-        aggr (str, optional): :obj:`"max"`: as above, which is what the FOG paper's parameter
-            counts say; or :obj:`"mean"`: the mean of :math:`\mathbf{x}_u` without
-            :math:`\mathbf{P}`, which is what its equation says. (default: :obj:`"max"`)
+        aggr (str, optional): :obj:`"max"`: as above, which the FOG paper's parameter counts
+            imply; or :obj:`"mean"`: the mean of :math:`\mathbf{x}_u` without
+            :math:`\mathbf{P}`, as in its equation. (default: :obj:`"max"`)
         benchmark (bool, optional): If set to :obj:`True`, the layer is the one of the public
             benchmark whose figures the paper quotes: :math:`\textrm{ReLU}(\mathbf{P}
-            \mathbf{x}_v)` stands in place of :math:`\mathbf{x}_v`, and the output is divided by
+            \mathbf{x}_v)` replaces :math:`\mathbf{x}_v`, and the output is divided by
             its Euclidean norm and passed through ReLU. Only with :obj:`aggr="max"`.
             (default: :obj:`False`)
 

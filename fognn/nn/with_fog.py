@@ -10,23 +10,23 @@ from fognn.utils import checks
 
 
 class WithFOG(Module):
-    r"""Puts :class:`FOG` beside any graph layer of PyG, and concatenates the two outputs.
+    r"""Applies :class:`FOG` beside any graph layer of PyG, and concatenates the two outputs.
 
     .. math::
         \mathbf{x}_v' = \mathbf{p}_v \, \Vert \, \mathbf{q}_v
 
     where :math:`\mathbf{p}_v` is FOG's output and :math:`\mathbf{q}_v` the layer's. It is called
-    like the layer itself: all arguments go to the layer, and FOG takes :obj:`x` and
-    :obj:`edge_index` from among them. If the layer returns several things (edge features,
-    attention weights), the first is concatenated and the rest follow as they are. FOG sums with the
-    weights of a sparse :obj:`edge_index`, but an :obj:`edge_weight` is the layer's alone.
+    like the layer: all arguments are passed to the layer, and :obj:`x` and :obj:`edge_index` also
+    to FOG. If the layer returns a tuple (edge features, attention weights), the first entry is
+    concatenated and the others are returned unchanged. FOG uses the weights of a sparse
+    :obj:`edge_index`, but not an :obj:`edge_weight`.
 
     Args:
         conv (torch.nn.Module): The layer. Its forward method must have arguments :obj:`x` and
             :obj:`edge_index`.
-        out_channels (int or FOG): Size of FOG's part of the output, or a ready :class:`FOG`. FOG's
-            input is as wide as the layer's; where the layer does not say how wide that is, FOG
-            derives it from the first input to the forward method.
+        out_channels (int or FOG): Size of FOG's part of the output, or a :class:`FOG`. FOG's
+            input size is the layer's :obj:`in_channels`; if the layer has none, FOG derives it from
+            the first input to the forward method.
 
     Example::
 

@@ -1,4 +1,4 @@
-r"""Sums over edges, each with its own backward. Nothing here has weights."""
+r"""Sums over edges, each an operator with its own backward. Nothing here has weights."""
 
 from fognn.ops.add_ends import add_ends
 from fognn.ops.adjacency import Adjacency, adjacency
@@ -7,7 +7,7 @@ from fognn.ops.edge_softmax import edge_softmax
 from fognn.ops.gated_edges import gated_edges, stacked
 from fognn.ops.gated_sum import gated_sum
 from fognn.ops.kron_linear import kron_linear
-from fognn.ops.norm_residual import Norm, norm_residual
+from fognn.ops.norm import Norm
 from fognn.ops.spmm import segment_sum, spmm
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "gated_edges",
     "gated_sum",
     "kron_linear",
-    "norm_residual",
     "segment_sum",
     "spmm",
     "stacked",

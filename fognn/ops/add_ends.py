@@ -1,9 +1,9 @@
-r"""What the two ends of an edge have, added and through a ReLU: how a head on edges begins.
+r"""The sum of features of the two ends of each edge, with a ReLU: the start of a head on edges.
 
 .. math::
     \mathbf{z}_{vu} = \textrm{ReLU}(\mathbf{p}_u + \mathbf{q}_v)
 
-A Linear on the concatenated ends of every edge is two Linears on the nodes and this sum.
+A Linear on the concatenated ends of every edge equals two Linears on the nodes and this sum.
 """
 
 import torch
@@ -14,12 +14,13 @@ from fognn.ops.adjacency import Adjacency, rows_of
 
 
 def add_ends(adj: Adjacency, p: Tensor, q: Tensor) -> Tensor:
-    r"""Gives ``[num_edges, channels]`` in the order of ``adj``.
+    r"""Returns ``relu(p[source] + q[target])`` of each edge, ``[num_edges, channels]``, in the
+    order of ``adj``.
 
     Args:
-        adj: The graph.
-        p: ``[num_sources, channels]``.
-        q: ``[num_targets, channels]``.
+        adj (Adjacency): The graph.
+        p (torch.Tensor): Features of the sources, ``[num_sources, channels]``.
+        q (torch.Tensor): Features of the targets, ``[num_targets, channels]``.
     """
     if not kernels.has_loops(p, q):
         return (p.index_select(0, adj.source) + q.index_select(0, adj.target)).relu()
@@ -66,7 +67,7 @@ def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
 def _backward(ctx, grad):  # type: ignore[no-untyped-def]
     out, ptr, source = ctx.saved_tensors
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        # Somebody wants the gradient of this gradient: the same in differentiable pieces.
+        # A second derivative is needed: the same in differentiable operations.
         passed = grad * (out > 0)
         zeros = passed.new_zeros(ctx.num_sources, grad.size(1))
         grad_p = zeros.index_add(0, source, passed)

@@ -1,4 +1,4 @@
-"""One form of a graph for all sums over edges: CSR by target, and its transpose."""
+"""The form of a graph that all sums over edges take: CSR by target, and its transpose."""
 
 from typing import NamedTuple
 
@@ -12,18 +12,21 @@ from fognn.utils.checks import outside
 class Adjacency(NamedTuple):
     r"""A graph in compressed form, sorted by target node, with its transpose for the backward.
 
-    Edge values that a sum takes (weights, gates) are in this order, *not* in the order in which
-    the user gave the edges; :meth:`sort` brings them there and :meth:`unsort` back. It is a tuple
-    of tensors, so :func:`torch.compile` and :func:`torch.export` take it as it is.
+    Edge values (weights, gates) are in this order, *not* in the user's order of edges; :meth:`sort`
+    and :meth:`unsort` convert between the two. It is a tuple of tensors, so :func:`torch.compile`
+    and :func:`torch.export` accept it.
 
     Args:
-        ptr: ``[num_targets + 1]``, where the in-edges of each target start.
-        source: ``[num_edges]``, the source of each edge.
-        perm: ``[num_edges]``, the place of each edge in the user's order; :obj:`None` if equal.
-        t_ptr: ``[num_sources + 1]``, where the out-edges of each source start.
-        t_target: ``[num_edges]``, the target of each edge in the transposed order.
-        t_perm: ``[num_edges]``, the place in ``source`` of each edge of the transposed order.
-        weight: ``[num_edges]``, the values of a sparse adjacency matrix, in this order.
+        ptr (torch.Tensor): Index of the first in-edge of each target, ``[num_targets + 1]``.
+        source (torch.Tensor): The source of each edge, ``[num_edges]``.
+        perm (torch.Tensor, optional): The position of each edge in the user's order,
+            ``[num_edges]``; :obj:`None` if the orders are equal.
+        t_ptr (torch.Tensor, optional): Index of the first out-edge of each source,
+            ``[num_sources + 1]``.
+        t_target (torch.Tensor, optional): The target of each edge in the transposed order.
+        t_perm (torch.Tensor, optional): The position in ``source`` of each edge of the transposed
+            order.
+        weight (torch.Tensor, optional): The values of a sparse adjacency matrix, in this order.
     """
 
     ptr: Tensor
@@ -48,11 +51,11 @@ class Adjacency(NamedTuple):
         return rows_of(self.ptr, self.num_edges)
 
     def sort(self, value: Tensor) -> Tensor:
-        """Brings edge values from the user's order into this one."""
+        """Converts edge values from the user's order to this one."""
         return value if self.perm is None else value.index_select(0, self.perm)
 
     def unsort(self, value: Tensor) -> Tensor:
-        """Brings edge values from this order back into the user's."""
+        """Converts edge values from this order to the user's."""
         if self.perm is None:
             return value
         return torch.empty_like(value).index_copy(0, self.perm, value)
@@ -65,9 +68,9 @@ def rows_of(ptr: Tensor, num_edges: int) -> Tensor:
 
 
 def compress(key: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Sorts ``key`` stably; gives the pointers of each of ``size`` rows, and the permutation."""
+    """Sorts ``key`` stably; returns the pointers of ``size`` rows, and the permutation."""
     # A radix sort of 32-bit keys takes half the time of 64-bit ones. (While torch.compile or
-    # torch.export traces, the question would bind the number of nodes.)
+    # torch.export traces, the comparison would fix the number of nodes.)
     if not torch.compiler.is_compiling() and size <= torch.iinfo(torch.int32).max:
         ordered, perm = torch.sort(key.to(torch.int32), stable=True)
     else:
@@ -77,7 +80,7 @@ def compress(key: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def transpose(ptr: Tensor, index: Tensor, num_sources: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Gives ``t_ptr, t_index, t_perm`` of a graph in compressed form."""
+    """Returns ``t_ptr, t_index, t_perm`` of a graph in compressed form."""
     t_ptr, t_perm = compress(index, num_sources)
     return t_ptr, rows_of(ptr, index.size(0)).index_select(0, t_perm), t_perm
 
@@ -90,18 +93,16 @@ def _inverse(perm: Tensor) -> Tensor:
 def adjacency(
     edge_index: Tensor | Adjacency, num_sources: int, num_targets: int | None = None
 ) -> Adjacency:
-    r"""Brings any of the forms in which a user holds a graph into an :class:`Adjacency`.
+    r"""Converts a graph to an :class:`Adjacency`. Raises a :class:`ValueError` if an edge names a
+    node that does not exist. The transpose is computed only if gradients are enabled.
 
     Args:
-        edge_index: A ``[2, num_edges]`` tensor (row 0 source, row 1 target), which is sorted here;
-            a :class:`torch_geometric.EdgeIndex`, whose order and caches are used as they are; a
-            sparse CSR or CSC matrix of shape ``[num_targets, num_sources]`` (PyG's ``adj_t``),
-            whose values are edge weights; or an :class:`Adjacency`.
-        num_sources: The number of source nodes.
-        num_targets: The number of target nodes. (default: ``num_sources``)
-
-    An entry that names a node that is not there is a :class:`ValueError`. The transpose of a plain
-    tensor is made only where a gradient can be asked for.
+        edge_index (torch.Tensor or Adjacency): A ``[2, num_edges]`` tensor (row 0 source, row 1
+            target), which is sorted here; a :class:`torch_geometric.EdgeIndex`, whose order and
+            caches are used; a sparse CSR or CSC matrix of shape ``[num_targets, num_sources]``
+            (PyG's ``adj_t``), whose values are edge weights; or an :class:`Adjacency`.
+        num_sources (int): The number of source nodes.
+        num_targets (int, optional): The number of target nodes. (default: ``num_sources``)
     """
     num_targets = num_sources if num_targets is None else num_targets
     if isinstance(edge_index, Adjacency):
@@ -165,7 +166,7 @@ def _from_tensor(edge_index: Tensor, num_sources: int, num_targets: int) -> Adja
 
 
 def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) -> Adjacency | None:
-    """Reads an EdgeIndex without sorting; :obj:`None` where there is nothing ready to read."""
+    """Reads an EdgeIndex without sorting; :obj:`None` if it is not sorted."""
     rows, cols = edge_index.sparse_size()
     if (rows is not None and rows != num_sources) or (cols is not None and cols != num_targets):
         raise ValueError(
@@ -178,8 +179,8 @@ def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) 
         return _from_cache(edge_index)
     data = edge_index.as_tensor()
     sized = rows is not None and cols is not None
-    # Looking at every edge takes as long as summing eight channels, so an EdgeIndex with a size is
-    # looked at once, until its size or, by its version counter, its data change.
+    # Checking every edge takes as long as summing eight channels, so an EdgeIndex with a size is
+    # checked once, until its size or (by its version counter) its data change.
     state = (data._version, rows, cols)
     if not sized or getattr(edge_index, "_fognn_checked", None) != state:
         _check_range("sources (row 0)", data[0], num_sources)
@@ -191,7 +192,7 @@ def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) 
             )
         edge_index._fognn_checked = state
     if not sized:
-        # A copy: the user's own object must not remember a size that it did not state.
+        # A copy: the user's object must not cache a size that it did not state.
         size = (num_sources, num_targets)
         edge_index = EdgeIndex(data, sparse_size=size, sort_order=edge_index.sort_order)
     (ptr, index), perm = edge_index.get_csc()

@@ -1,9 +1,9 @@
-r"""Dropout whose mask is never held: each entry's lot is a hash of its place and of one seed, drawn
-again in the backward.
+r"""Dropout without a stored mask: a hash of an entry's position and of one seed decides whether it
+is dropped, and is computed again in the backward.
 
-On the CPU torch draws the lots one after the other, which takes longer than a small layer. The seed
-comes from torch's generator, so :func:`torch.manual_seed` and a saved state of it repeat a run as
-they do elsewhere.
+On the CPU torch draws its random numbers one after the other, which takes longer than a small
+layer. The seed comes from torch's generator, so :func:`torch.manual_seed` makes a run
+reproducible.
 """
 
 import torch
@@ -17,9 +17,9 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     r"""In training, sets each entry to zero with probability :obj:`p`, and scales the others.
 
     Args:
-        x: ``[num_rows, channels]``.
-        p: The share that is dropped, in ``[0, 1)``.
-        training: If :obj:`False`, ``x`` is returned as it is.
+        x (torch.Tensor): The features, ``[num_rows, channels]``.
+        p (float): The probability of an entry to be dropped, in ``[0, 1)``.
+        training (bool, optional): If set to :obj:`False`, returns ``x``. (default: :obj:`True`)
     """
     if not training or p == 0.0:
         return x

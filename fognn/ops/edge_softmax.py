@@ -9,14 +9,14 @@ from fognn.ops.spmm import _segment_sum
 
 
 def edge_softmax(adj: Adjacency, score: Tensor) -> Tensor:
-    r"""Normalises edge scores over the in-edges of each node, each channel by itself.
+    r"""Normalises edge scores over the in-edges of each node, separately for each channel.
 
     .. math::
         \alpha_{vu} = \frac{\exp(s_{vu})}{\sum_{j \in \mathcal{N}(v)} \exp(s_{vj})}
 
     Args:
-        adj: The graph.
-        score: ``[num_edges, heads]``, in the order of ``adj``.
+        adj (Adjacency): The graph.
+        score (torch.Tensor): The scores, ``[num_edges, heads]``, in the order of ``adj``.
     """
     return _edge_softmax(score.contiguous(), adj.ptr)
 

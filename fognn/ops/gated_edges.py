@@ -1,8 +1,8 @@
 r"""The edges of a GatedGCN layer: Linear, gates, sum, norm, ReLU and residual.
 
-On the CPU this is one operator: of all the tensors of edges x channels in the equation it holds
-the input, the output and the gates before the sigmoid. The backward goes through the edges in
-chunks that stay in the cache, and holds the gradient of the input alone.
+On the CPU this is one operator. Of the tensors of edges x channels in the equation it keeps the
+input, the output and the gates before the sigmoid. The backward processes the edges in chunks that
+fit into the cache, and keeps only the gradient of the input.
 """
 
 from typing import NamedTuple
@@ -15,26 +15,20 @@ from torch import Tensor
 from fognn.ops import kernels
 from fognn.ops.adjacency import Adjacency, rows_of
 from fognn.ops.gated_sum import gated_sum
-from fognn.ops.norm_residual import (
-    Norm,
-    affine,
-    moments_to_statistics,
-    norm_gradient,
-    plain_norm,
-)
+from fognn.ops.norm import Norm, affine, moments_to_statistics, norm_gradient, plain_norm
 
 
 class GatedEdges(NamedTuple):
-    """What :func:`gated_edges` gives."""
+    """The output of :func:`gated_edges`."""
 
     y: Tensor
-    """``[num_targets, channels]``."""
+    """The node features, ``[num_targets, channels]``."""
     e: Tensor | None
-    """``[num_edges, channels]``, the new edge features; :obj:`None` without a norm."""
+    """The new edge features, ``[num_edges, channels]``; :obj:`None` without a norm."""
     mean: Tensor | None
-    """``[channels]``, the mean by which the edges were normalised, without a gradient."""
+    """The mean that the edges were normalised by, ``[channels]``, without a gradient."""
     var: Tensor | None
-    """``[channels]``, the (biased) variance by which they were normalised, likewise."""
+    """The biased variance that they were normalised by, ``[channels]``, without a gradient."""
 
 
 def gated_edges(
@@ -47,7 +41,7 @@ def gated_edges(
     norm: Norm | None,
     eps: float = 1e-6,
 ) -> GatedEdges:
-    r"""Gates of edges, averages of neighbours through them, and new edge features.
+    r"""Computes gates of edges, the gated averages of neighbours, and new edge features.
 
     .. math::
         \hat{\mathbf{e}}_{vu} &= \mathbf{a}_v + \mathbf{b}_u + \mathbf{C} \mathbf{e}_{vu}
@@ -58,16 +52,19 @@ def gated_edges(
         \mathbf{e}_{vu}' &= \mathbf{e}_{vu} + \textrm{ReLU}(\textrm{BN}(\hat{\mathbf{e}}_{vu}))
 
     Args:
-        adj: The graph.
-        of_target: ``[num_targets, 2 * width]``, :math:`\mathbf{a}` and :math:`\mathbf{u}`, each in
-            the first channels of its half: what one product with :func:`stacked` weights gives.
-        of_source: ``[num_sources, 2 * width]``, :math:`\mathbf{b}` and :math:`\mathbf{v}` likewise.
-        e: ``[num_edges, channels]`` in the order of ``adj``, or ``[1, channels]`` for edges that
-            are all alike.
-        weight: ``[channels, channels]``, of :math:`\mathbf{C}`.
-        bias: ``[channels]``, of :math:`\mathbf{C}`.
-        norm: The norm, or :obj:`None` where nobody reads the new edge features.
-        eps: Keeps the quotient of a node without in-edges at zero.
+        adj (Adjacency): The graph.
+        of_target (torch.Tensor): :math:`\mathbf{a}` and :math:`\mathbf{u}`, each in the first
+            channels of its half, ``[num_targets, 2 * width]``: the product with :func:`stacked`
+            weights.
+        of_source (torch.Tensor): :math:`\mathbf{b}` and :math:`\mathbf{v}`, likewise,
+            ``[num_sources, 2 * width]``.
+        e (torch.Tensor): Edge features, ``[num_edges, channels]`` in the order of ``adj``, or
+            ``[1, channels]`` if all edges have the same.
+        weight (torch.Tensor): Weight of :math:`\mathbf{C}`, ``[channels, channels]``.
+        bias (torch.Tensor): Bias of :math:`\mathbf{C}`, ``[channels]``.
+        norm (Norm, optional): The norm, or :obj:`None` if the new edge features are not needed.
+        eps (float, optional): Keeps the quotient of a node without in-edges at zero.
+            (default: :obj:`1e-6`)
     """
     tensors = (of_target, of_source, e, weight, bias, *(() if norm is None else norm[:2]))
     fits = of_target.size(1) == 2 * kernels.padded_width(weight.size(0))
@@ -84,8 +81,8 @@ def gated_edges(
 
 
 def stacked(*linears: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Weight and bias of one Linear that does what several of one shape do, the output of each
-    padded to the width that :func:`gated_edges` takes."""
+    """Weight and bias of one Linear in place of several of one shape, the output of each padded to
+    the width that :func:`gated_edges` needs."""
     channels = linears[0][0].size(0)
     more = kernels.padded_width(channels) - channels
     weights = [F.pad(weight, (0, 0, 0, more)) if more else weight for weight, _ in linears]
@@ -131,8 +128,8 @@ def _gated_edges(
     eps: float,
     with_grad: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gives what :class:`GatedEdges` holds and, for the backward, the gates before the sigmoid,
-    the averages through the gates and one over the gates' sums."""
+    """Returns the fields of :class:`GatedEdges` and, for the backward, the gates before the
+    sigmoid, the gated averages and the reciprocals of the gates' sums."""
     kernels.check_sources(source, of_source.size(0))
     num_edges, channels, width = source.size(0), weight.size(0), of_target.size(1) // 2
     hat = torch.addmm(bias, e, weight.t())
@@ -206,7 +203,7 @@ def _gated_edges_backward(
     norm_eps: float,
     batch_statistics: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gives the gradients of both ends, of ``e``, ``weight`` and ``bias``, and of the norm's two
+    """Returns the gradients of both ends, of ``e``, ``weight`` and ``bias``, and of the norm's two
     parameters."""
     (num_edges, channels), width = hat.shape, average.size(1)
     grad_norm_weight, grad_norm_bias = hat.new_zeros(0), hat.new_zeros(0)
@@ -281,7 +278,7 @@ def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 
 _PARAMETERS = 7
-"""How many of the operator's inputs have a gradient."""
+"""The number of the operator's inputs that have a gradient."""
 
 
 def _backward(ctx, grad_y, grad_e, *_):  # type: ignore[no-untyped-def]
@@ -293,7 +290,7 @@ def _backward(ctx, grad_y, grad_e, *_):  # type: ignore[no-untyped-def]
     if grad_y is None:
         grad_y = of_target.new_zeros(of_target.size(0), weight.size(0))
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        # Somebody wants the gradient of this gradient: the same in differentiable pieces.
+        # A second derivative is needed: the same in differentiable operations.
         return (*_differentiable(ctx, inputs, grad_y, grad_e), *others)
     *gradients, grad_norm_weight, grad_norm_bias = _gated_edges_backward(
         grad_y.contiguous(), None if grad_e is None else grad_e.contiguous(), of_source, e, weight,

@@ -14,10 +14,12 @@ def gated_sum(adj: Adjacency, gate: Tensor, x: Tensor, eps: float = 1e-6) -> Ten
         {\sum_{u} \sigma(\mathbf{e}_{vu}) + \varepsilon}
 
     Args:
-        adj: The graph.
-        gate: ``[num_edges, channels]``, the gates before the sigmoid, in the order of ``adj``.
-        x: ``[num_sources, channels]``.
-        eps: Keeps the quotient of a node without in-edges at zero.
+        adj (Adjacency): The graph.
+        gate (torch.Tensor): The gates before the sigmoid, ``[num_edges, channels]``, in the order
+            of ``adj``.
+        x (torch.Tensor): Features of the sources, ``[num_sources, channels]``.
+        eps (float, optional): Keeps the quotient of a node without in-edges at zero.
+            (default: :obj:`1e-6`)
     """
     sigma = gate.sigmoid()
     total = segment_sum(adj.ptr, sigma * x.index_select(0, adj.source))

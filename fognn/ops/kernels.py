@@ -1,14 +1,17 @@
-"""The kernels behind the sums over edges: which of torch's own runs where.
+"""The kernels behind the sums over edges, and the choice between them.
 
-On the CPU a float32 sum is ``embedding_bag`` (fbgemm's loop over CSR rows: of torch's ways the
-fastest from 64 channels on, and as fast as the next at 8: ``benchmarks/kernels.py``); a float64
-sum, the maximum and the products are ``torch.sparse``'s on CSR. Elsewhere, and for dtypes that
-these lack, the plain gather and scatter runs. :func:`has_csr_kernels` is the one place that
-chooses.
+:func:`path` chooses one of three paths for a tensor:
 
-Where torch has no kernel that spares a tensor of edges x channels, numba's loops
-(:mod:`fognn.ops.loops`) run on the CPU; :func:`has_loops` is the one place that chooses. Without
-numba, or with ``FOGNN_PLAIN=1`` in the environment, the same equations run in torch.
+- ``"cpu"``: a float32 sum is ``embedding_bag`` (of torch's kernels the fastest from 64 channels on
+  and as fast as the next at 8, see ``benchmarks/kernels.py``); a float64 sum, the maximum and the
+  products of edges are ``torch.sparse``'s on CSR.
+- ``"cuda"``: sums and products of edges are ``torch.sparse``'s on CSR (cuSPARSE's SpMM and SDDMM).
+  There is none for the maximum, which gathers a few channels at a time.
+- ``"plain"``: gather and scatter, for other devices and dtypes.
+
+Where torch has no kernel that avoids a tensor of edges x channels, numba's loops
+(:mod:`fognn.ops.loops`) run on the CPU, see :func:`has_loops`. Without numba, or with
+``FOGNN_PLAIN=1`` in the environment, the same equations run in torch.
 """
 
 import functools
@@ -16,6 +19,8 @@ import importlib
 import os
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,30 +32,53 @@ from torch import Tensor
 from fognn.ops.adjacency import rows_of
 from fognn.utils.checks import outside
 
-# Torch says it once a process, of matrices that no user of ours ever sees.
+# Torch warns once a process, about matrices that no user of fognn sees.
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
 
 
-def has_csr_kernels(x: Tensor) -> bool:
-    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+_forced: str | None = None
+
+
+def path(x: Tensor) -> str:
+    """The path that ``x`` takes: ``"cpu"``, ``"cuda"`` or ``"plain"``."""
+    if x.dtype not in (torch.float32, torch.float64):
+        return "plain"
+    if _forced is not None:
+        return _forced
+    return x.device.type if x.device.type in ("cpu", "cuda") else "plain"
+
+
+@contextmanager
+def force(name: str) -> Iterator[None]:
+    """Makes :func:`path` return ``name``: the operations of the path ``"cuda"`` exist on the CPU
+    too, so tests run it without a GPU."""
+    global _forced
+    before, _forced = _forced, name
+    try:
+        yield
+    finally:
+        _forced = before
 
 
 _LOOPS = find_spec("numba") is not None and os.environ.get("FOGNN_PLAIN", "") != "1"
-_ONE_AT_A_TIME = threading.Lock()  # numba's fallback for threads does not stand two callers
+# numba's own thread pool, its fallback without OpenMP, crashes with two callers at once.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def has_loops(*tensors: Tensor) -> bool:
-    """Whether numba's loops take these tensors. Autocast's mixture of dtypes is torch's."""
+    """Whether numba's loops run on these tensors: on the CPU, all of one dtype, without autocast
+    (which mixes dtypes)."""
     first = tensors[0]
-    if not (_LOOPS and has_csr_kernels(first)) or torch.is_autocast_enabled("cpu"):
+    if not (_LOOPS and path(first) == "cpu") or torch.is_autocast_enabled("cpu"):
         return False
     return all(t.dtype == first.dtype and t.device == first.device for t in tensors)
 
 
 @functools.cache
 def _loops() -> Any:
-    """Loads numba, at the first loop. Where its threads are those of torch's OpenMP, starting them
-    sets torch's number of threads to that of the cores."""
+    """Imports numba, at the first loop."""
+    # Numba's threads may be those of torch's OpenMP: starting them then sets torch's number of
+    # threads to the number of cores.
     threads = torch.get_num_threads()
     loops = importlib.import_module("fognn.ops.loops")
     loops.set_num_threads(1)
@@ -68,7 +96,7 @@ def loop(name: str, *args: Any) -> None:
 
 
 def parts_of(ptr: Tensor) -> np.ndarray:
-    """Cuts rows into parts of about as many edges, a few for each thread."""
+    """Bounds of parts of the rows with about equally many edges, four parts a thread."""
     ends = ptr.detach().numpy()
     parts = np.searchsorted(ends, np.linspace(0, ends[-1], 4 * torch.get_num_threads() + 1))
     parts[0], parts[-1] = 0, len(ends) - 1
@@ -76,17 +104,17 @@ def parts_of(ptr: Tensor) -> np.ndarray:
 
 
 def even_parts(count: int) -> np.ndarray:
-    """Cuts ``count`` edges into parts, a few for each thread."""
+    """Bounds of equal parts of ``count`` rows, four parts a thread."""
     return np.linspace(0, count, 4 * torch.get_num_threads() + 1).astype(np.int64)
 
 
 def chunk_of(channels: int) -> int:
-    """How many edges' features stay in a core's cache between two passes: two megabytes."""
+    """The number of edges whose features stay in a core's cache between two passes (2 MB)."""
     return max(2**19 // max(channels, 1), 64)
 
 
 def padded_width(channels: int) -> int:
-    """The next multiple of 16: a loop that long has no remainder."""
+    """The next multiple of 16: a loop of that length has no remainder after its vectors."""
     return -(-channels // 16) * 16
 
 
@@ -97,38 +125,44 @@ def padded(x: Tensor) -> Tensor:
 
 
 def bands_of(channels: int) -> int:
-    """Bands of channels, one for each thread, none so narrow that it is no vector."""
+    """The number of bands of channels: one a thread, each at least 8 channels wide."""
     return max(min(torch.get_num_threads(), channels // 8), 1)
 
 
 def check_sources(index: Tensor, num_sources: int) -> None:
-    """Refuses an :class:`Adjacency` of somebody's own making that names a node that is not there:
-    torch's CSR kernels, and ours, would follow it into foreign memory."""
-    if outside(index, num_sources) is not None:
-        raise IndexError(f"edge_index must name sources in 0..{num_sources - 1}")
+    """Raises an :class:`IndexError` if an :class:`Adjacency` that was built by hand names a node
+    that does not exist: CSR kernels and loops would read memory that is not theirs."""
+    message = f"edge_index must name sources in 0..{num_sources - 1}"
+    if index.is_cuda:  # checked on the device, so that nothing waits for it
+        torch._assert_async(((index >= 0) & (index < num_sources)).all(), message)
+    elif outside(index, num_sources) is not None:
+        raise IndexError(message)
 
 
 def _csr(ptr: Tensor, index: Tensor, weight: Tensor | None, x: Tensor) -> Tensor:
     check_sources(index, x.size(0))
     if weight is None:
-        weight = torch.ones(index.size(0), dtype=x.dtype)
+        weight = torch.ones(index.size(0), dtype=x.dtype, device=x.device)
     size = (ptr.size(0) - 1, x.size(0))
     return torch.sparse_csr_tensor(ptr, index, weight, size, check_invariants=False)
 
 
 def sum_rows(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None) -> Tensor:
     """Sums ``weight[i] * x[index[i]]`` over each row of ``ptr``."""
-    if x.dtype in (torch.float16, torch.bfloat16):  # a sum of many terms wants 32 bits
+    if x.dtype in (torch.float16, torch.bfloat16):  # a sum of many terms needs 32 bits
         weight = None if weight is None else weight.float()
         return sum_rows(x.float(), ptr, index, weight).to(x.dtype)
     if index.numel() == 0 or x.size(1) == 0:
         return x.new_zeros(ptr.size(0) - 1, x.size(1))
-    if not has_csr_kernels(x):
+    chosen = path(x)
+    if chosen == "plain":
         message = x.index_select(0, index)
         if weight is not None:
             message = message * weight.unsqueeze(1)
         out = x.new_zeros(ptr.size(0) - 1, x.size(1))
         return out.index_add_(0, rows_of(ptr, index.size(0)), message)
+    if chosen == "cuda":
+        return _csr(ptr, index, weight, x) @ x
     if x.dtype == torch.float32:
         return F.embedding_bag(
             index, x, ptr, mode="sum", per_sample_weights=weight, include_last_offset=True
@@ -137,15 +171,17 @@ def sum_rows(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None) -> Te
 
 
 def heads_of(x: Tensor, heads: int) -> list[Tensor]:
-    """Cuts channels into heads."""
+    """The channels of each head."""
     return [part.contiguous() for part in x.view(x.size(0), heads, -1).unbind(1)]
 
 
 def dot_edges(a: Tensor, b: Tensor, ptr: Tensor, index: Tensor, heads: int) -> Tensor:
-    """The product of ``a`` at each edge's row with ``b`` at its index, a head at a time."""
+    """The dot product of ``a`` at each edge's row with ``b`` at its index, for each head."""
+    if a.dtype in (torch.float16, torch.bfloat16):  # as in sum_rows
+        return dot_edges(a.float(), b.float(), ptr, index, heads).to(a.dtype)
     pairs = zip(heads_of(a, heads), heads_of(b, heads), strict=True)
-    # Torch refuses a CSR matrix of more entries than places, which multi-edges can make.
-    if has_csr_kernels(a) and 0 < index.size(0) <= a.size(0) * b.size(0):
+    # Multi-edges can make more entries than a dense matrix has, which torch does not allow in CSR.
+    if path(a) != "plain" and 0 < index.size(0) <= a.size(0) * b.size(0):
         pattern = _csr(ptr, index, None, b)
         products = [torch.sparse.sampled_addmm(pattern, x, y.t(), beta=0.0) for x, y in pairs]
         return torch.stack([product.values() for product in products], dim=1)
@@ -158,13 +194,16 @@ def dot_edges(a: Tensor, b: Tensor, ptr: Tensor, index: Tensor, heads: int) -> T
 def max_rows(
     x: Tensor, ptr: Tensor, index: Tensor, with_source: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """The maximum of ``x[index[i]]`` over each row of ``ptr``, zero for an empty row, and if asked
-    the source that it came from, ``len(x)`` for an empty row."""
+    """The maximum of ``x[index[i]]`` over each row of ``ptr``, zero for an empty row, and with
+    ``with_source`` the source that it came from, ``len(x)`` for an empty row."""
     if index.numel() == 0:
         out = x.new_zeros(ptr.size(0) - 1, x.size(1))
         return out, torch.full_like(out, x.size(0), dtype=index.dtype)
-    if not has_csr_kernels(x):
-        return _max_plain(x, ptr, index)
+    if path(x) != "cpu":
+        # A few channels at a time, so that no tensor of edges x channels is held.
+        parts = [_max_plain(part, ptr, index) for part in x.split(_MAX_CHANNELS, dim=1)]
+        outs, sources = zip(*parts, strict=True)
+        return torch.cat(outs, dim=1), torch.cat(sources, dim=1)
     if not with_source:
         return torch.sparse.mm(_csr(ptr, index, None, x), x, "amax"), None
     if x.dtype == torch.float32 and x.size(0) <= _MAX_PACKED:
@@ -172,13 +211,14 @@ def max_rows(
     return _max_csr(x, ptr, index)
 
 
+_MAX_CHANNELS = 8
 _MAX_PACKED = 1 << 21
 
 
 def _max_packed(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """A float32 (32 bits, as an integer of the same order) and the number of its row (21 bits)
-    are one exact float64, so the maximum of those tells where it came from. It takes half the time
-    of torch's kernel with positions, and does not depend on the values as that one does."""
+    """Packs a float32 (32 bits, as an integer of the same order) and the number of its row (21
+    bits) into one exact float64, whose maximum gives both. It takes half the time of torch's kernel
+    with positions, and its time does not depend on the values."""
 
     def ordered(bits: Tensor) -> Tensor:  # its own inverse
         return bits ^ ((bits >> 31) & 0x7FFFFFFF)

@@ -3,9 +3,9 @@ r"""A Linear of the Kronecker product of two vectors per node.
 .. math::
     \mathbf{p}_n = \mathbf{W} (\mathbf{h}_n \otimes \mathbf{s}_n) + \mathbf{b}
 
-The product is never held for all nodes: on the CPU it is made for a few thousand nodes at a time,
-which stay in the cache, and it is made again in the backward. Features come with nodes in the last
-dimension, so that each row of the product is a product of two rows.
+The product is never stored for all nodes: on the CPU it is computed for a few thousand nodes at a
+time, which fit into the cache, and again in the backward. Nodes are the last dimension, so that
+each row of the product is a product of two rows.
 """
 
 import torch
@@ -13,15 +13,16 @@ from torch import Tensor
 
 
 def kron_linear(h: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    r"""Gives ``[num_nodes, out_channels]``.
+    r"""Returns ``[num_nodes, out_channels]``.
 
     Args:
-        h: ``[h1, num_nodes]``.
-        s: ``[h2, num_nodes]``.
-        weight: ``[out_channels, h1 * h2]``, over ``[h[0] * s, h[1] * s, ...]``.
-        bias: ``[out_channels]``.
+        h (torch.Tensor): The left factor, ``[h1, num_nodes]``.
+        s (torch.Tensor): The right factor, ``[h2, num_nodes]``.
+        weight (torch.Tensor): The weight, ``[out_channels, h1 * h2]``, over
+            ``[h[0] * s, h[1] * s, ...]``.
+        bias (torch.Tensor): The bias, ``[out_channels]``.
     """
-    if torch.is_autocast_enabled(h.device.type):  # as autocast does with a Linear
+    if torch.is_autocast_enabled(h.device.type):  # as for a Linear
         dtype = torch.get_autocast_dtype(h.device.type)
         h, s, weight, bias = (t.to(dtype) for t in (h, s, weight, bias))
     return _kron_linear(h.contiguous(), s.contiguous(), weight, bias)
@@ -86,7 +87,7 @@ def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
 def _backward(ctx, grad):  # type: ignore[no-untyped-def]
     h, s, weight = ctx.saved_tensors
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        # Somebody wants the gradient of this gradient: the same in differentiable pieces.
+        # A second derivative is needed: the same in differentiable operations.
         grad_kron = (weight.t() @ grad.t()).view(h.size(0), s.size(0), -1)
         grad_h = (grad_kron * s.unsqueeze(0)).sum(1)
         grad_s = (grad_kron * h.unsqueeze(1)).sum(0)

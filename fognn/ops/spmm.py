@@ -3,9 +3,8 @@ r"""Sums, means and maxima over the in-edges of each node, without a tensor of e
 .. math::
     \mathbf{y}_v = \sum_{u \in \mathcal{N}(v)} w_{vu} \, \mathbf{x}_u
 
-The public functions are made of ``torch.library`` operators that take pointers and indices,
-because dynamo does not trace sparse CSR tensors. Each has its own backward, a sum over the
-transposed graph.
+The public functions consist of ``torch.library`` operators that take pointers and indices, because
+dynamo does not trace sparse CSR tensors. The backward of each is a sum over the transposed graph.
 """
 
 import torch
@@ -20,11 +19,13 @@ def spmm(adj: Adjacency, x: Tensor, weight: Tensor | None = None, reduce: str = 
     r"""Reduces the features of each node's in-neighbours.
 
     Args:
-        adj: The graph.
-        x: ``[num_sources, channels]``.
-        weight: ``[num_edges]`` or, for channels in heads, ``[num_edges, heads]``, in the order of
-            ``adj``; only with ``reduce="sum"``.
-        reduce: ``"sum"``, ``"mean"`` or ``"max"``. A node without in-edges gets zeros.
+        adj (Adjacency): The graph.
+        x (torch.Tensor): Features of the sources, ``[num_sources, channels]``.
+        weight (torch.Tensor, optional): Edge weights in the order of ``adj``, ``[num_edges]`` or,
+            for channels in heads, ``[num_edges, heads]``; only with ``reduce="sum"``.
+            (default: :obj:`None`)
+        reduce (str, optional): ``"sum"``, ``"mean"`` or ``"max"``. A node without in-edges gets
+            zeros. (default: :obj:`"sum"`)
     """
     one_of("spmm", "reduce", reduce, ("sum", "mean", "max"))
     if weight is not None and reduce != "sum":
@@ -139,7 +140,7 @@ def _spmm_max_setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 def _spmm_max_backward(ctx, grad, _):  # type: ignore[no-untyped-def]
     (source,) = ctx.saved_tensors
-    # One row more than there are sources takes what came from nowhere.
+    # An additional row takes the gradients of nodes without in-edges.
     grad_x = grad.new_zeros(ctx.num_sources + 1, grad.size(1))
     return grad_x.scatter_add(0, source.long(), grad)[:-1], None, None, None
 

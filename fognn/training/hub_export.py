@@ -8,8 +8,9 @@ __all__ = ["export"]
 
 
 def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Path:
-    r"""Writes the network of a run as a Hugging Face folder: ``config.json``, the weights in
-    float32 and a model card. Nothing is uploaded. :class:`fognn.models.PretrainedNet` reads it.
+    r"""Writes the network of a run as a Hugging Face folder: ``config.json``,
+    ``model.safetensors`` (float32) and a model card. Nothing is uploaded.
+    :class:`fognn.models.PretrainedNet` reads it.
 
     Args:
         run (str): A run folder, or a checkpoint in one.

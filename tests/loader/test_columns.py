@@ -125,12 +125,12 @@ def test_edge_index_objects_and_short_integers():
         ([graph(z=1), graph(z="a")], r"dataset\[1\]: 'z' is str, .* dataset\[0\], int"),
         ([graph(z={"a": 1})], r"dataset\[0\]: 'z' must be a dense tensor, .* got dict"),
         ([graph(z=torch.eye(3).to_sparse())], r"dataset\[0\]: 'z' must be a dense tensor"),
-        ([graph(ptr=torch.zeros(2))], "the name 'ptr' is taken"),
+        ([graph(ptr=torch.zeros(2))], "'ptr'"),
         ([Data(x=torch.zeros(3, 1))], "must have an edge_index, got none"),
         ([graph(edge_index=EDGES.float())], r"integers of shape \[2, E\], got torch.float32 "),
         ([graph(edge_index=EDGES.T)], r"integers of shape \[2, E\], got torch.int64 \[3, 2\]"),
         ([graph(x=torch.zeros(3, 2, device="meta"))], "'x' must be on the CPU, got meta"),
-        ([graph(), graph(edge_index=EDGES + 1)], r"dataset\[1\]: edge 2 -> 3 leads to a node"),
+        ([graph(), graph(edge_index=EDGES + 1)], r"dataset\[1\]: edge 2 -> 3"),
     ],
 )
 def test_bad_datasets(dataset, message):
@@ -150,5 +150,5 @@ def test_moved_by_a_tensor():
         def __inc__(self, key, value, *args, **kwargs):
             return torch.tensor([[1], [2]]) if key == "pairs" else super().__inc__(key, value)
 
-    with pytest.raises(ValueError, match="'pairs' is moved by a tensor in __inc__"):
+    with pytest.raises(ValueError, match=r"'pairs' .*__inc__"):
         PackedLoader([Bipartite(x=torch.zeros(3, 1), edge_index=EDGES, pairs=EDGES)], 1)

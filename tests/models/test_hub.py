@@ -2,6 +2,7 @@ import copy
 import json
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,15 +11,15 @@ from pathlib import Path
 import pytest
 import torch
 
-import fognn
 import fognn.models
 from fognn.models import TASKS, Task, count_parameters, create_model, list_models
 
 pytest.importorskip("huggingface_hub")
 import huggingface_hub.hub_mixin
-from torch_geometric.nn.model_hub import PyGModelHubMixin
+from safetensors.torch import load_file, save_file
 
 from fognn.models.hub import PretrainedNet
+from fognn.utils.errors import FileError
 
 FEW_SHOT = {"n_way": 3, "embedding": 8, "image_size": 28, "image_channels": 1, "hidden": 4}
 OWN = Task("edge", out_channels=3, node_channels=4, edge_channels=2)
@@ -57,7 +58,7 @@ def test_every_network_comes_back(tmp_path: Path, name: str, task: str | Task | 
     net(*given)  # the running statistics of the norms are no longer those of a new network
     net.save_pretrained(tmp_path / "net")
     assert sorted(p.name for p in (tmp_path / "net").iterdir()) == [
-        "README.md", "config.json", "model.pth",
+        "README.md", "config.json", "model.safetensors",
     ]  # fmt: skip
 
     other = PretrainedNet.from_pretrained(tmp_path / "net")
@@ -68,17 +69,15 @@ def test_every_network_comes_back(tmp_path: Path, name: str, task: str | Task | 
     assert torch.equal(other(*given), net.eval()(*given))
     assert str(other) == str(net)  # dropout and what else has no weights
 
-    weights = torch.load(tmp_path / "net" / "model.pth", weights_only=True)
     bare = create_model(name, task, **settings)
-    bare.load_state_dict(weights)
+    bare.load_state_dict(load_file(tmp_path / "net" / "model.safetensors"))
     assert torch.equal(bare.eval()(*given), net(*given))
 
 
 def test_it_is_a_model_of_the_hub() -> None:
     net = PretrainedNet("GCN", "ZINC", channels=16)
-    assert isinstance(net, PyGModelHubMixin)
-    assert isinstance(net, huggingface_hub.ModelHubMixin)
-    assert (net.model_name, net.dataset_name) == ("gcn", "zinc")
+    assert isinstance(net, huggingface_hub.PyTorchModelHubMixin)
+    assert net.model_config["name"] == "gcn"
     clone = copy.deepcopy(net)
     assert clone.model_config == net.model_config
     assert set(clone.state_dict()) == {f"module.{key}" for key in net.module.state_dict()}
@@ -91,16 +90,12 @@ def test_config_is_for_people(tmp_path: Path) -> None:
     text = (tmp_path / "config.json").read_text()
     assert len(text.splitlines()) > 10
     assert json.loads(text) == {
-        "library": "fognn",
-        "version": fognn.__version__,
         "name": "graphsage+fog",
         "task": {
             "level": "graph", "out_channels": 1, "node_tokens": 28, "node_channels": None,
             "edge_tokens": 4, "edge_channels": None, "readout": "mean",
         },
-        "settings": {"channels": 16, "layers": 2, "dropout": 0.5, "aggr": "mean",
-                     "benchmark": False, "h1": None},
-        "parameters": count_parameters(net),
+        "channels": 16, "layers": 2, "dropout": 0.5, "aggr": "mean", "benchmark": False, "h1": None,
     }  # fmt: skip
 
 
@@ -116,8 +111,9 @@ def test_model_card(tmp_path: Path) -> None:
 
     # The line of the card is a program that builds the same network.
     for built in (PretrainedNet("gat", OWN, channels=16, heads=2), PretrainedNet("fewshot-fog")):
-        built.save_pretrained(tmp_path / built.model_name)
-        text = (tmp_path / built.model_name / "README.md").read_text()
+        folder = tmp_path / built.model_config["name"]
+        built.save_pretrained(folder)
+        text = (folder / "README.md").read_text()
         recipe = next(line for line in text.splitlines() if line.startswith("PretrainedNet("))
         again = eval(recipe, {"PretrainedNet": PretrainedNet, "Task": Task})
         assert again.model_config == built.model_config
@@ -128,7 +124,7 @@ def test_saving_again_replaces_the_network_and_keeps_the_card(tmp_path: Path) ->
     (tmp_path / "README.md").write_text("my words")
     (tmp_path / "notes.txt").write_text("mine too")
     PretrainedNet("gat", OWN, channels=8).save_pretrained(tmp_path)
-    assert PretrainedNet.from_pretrained(tmp_path).model_name == "gat"
+    assert PretrainedNet.from_pretrained(tmp_path).model_config["name"] == "gat"
     assert (tmp_path / "README.md").read_text() == "my words"
     assert len(list(tmp_path.iterdir())) == 4
 
@@ -139,7 +135,7 @@ def test_a_full_disk_leaves_the_old_network(tmp_path: Path) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limit[1]))
     try:
-        with pytest.raises(OSError, match=r"could not be written .*: is the disk full"):
+        with pytest.raises(FileError, match=r"could not be written .*disk"):
             PretrainedNet("gcn", "zinc", channels=64).save_pretrained(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
@@ -180,25 +176,123 @@ def test_settings_come_from_the_config_alone(tmp_path: Path) -> None:
             PretrainedNet.from_pretrained(tmp_path, **given)
 
 
+def saved(folder: Path) -> Path:
+    PretrainedNet("gcn", "zinc", channels=16, layers=2).save_pretrained(folder)
+    return folder
+
+
+def assert_one_line(folder: Path, message: str) -> None:
+    with pytest.raises(FileError, match=message) as found:
+        PretrainedNet.from_pretrained(folder)
+    assert "\n" not in str(found.value)
+    assert str(folder) in str(found.value)
+    assert len(str(found.value)) < 600
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "gnc"}, "describes no network of fognn .*: create_model: name must be a known"),
-        ({"name": 3}, "describes no network of fognn"),
-        ({"task": {"level": "graph"}}, "describes no network of fognn .*out_channels"),
-        ({"task": {"depth": 3}}, "describes no network of fognn .*depth"),
-        ({"settings": {"width": 3}}, "describes no network of fognn .*no setting 'width'"),
-        ({"settings": {"channels": [3]}}, "describes no network of fognn .*got list"),
-        ({"settings": {"channels": 32}}, "model.pth holds the weights of another network"),
-        ({"name": "gat"}, "model.pth holds the weights of another network: missing blocks"),
+        ({"name": "gnc"}, "create_model: name must be a known one, got 'gnc'"),
+        ({"name": 3}, "name must be a known one, got 3"),
+        ({"name": "gat"}, "Missing key.*blocks"),
+        ({"task": {"level": "graph"}}, "out_channels"),
+        ({"task": {"depth": 3}}, "depth"),
+        ({"task": 3}, "task must be .*got 3"),
+        ({"width": 3}, "no setting 'width'"),
+        ({"channels": [3]}, "channels must be .*got list"),
+        ({"channels": 32}, "size mismatch"),
+        ({"token": "x"}, "token"),
+        ({"model_id": "x"}, "model_id"),
     ],
 )
 def test_a_config_that_was_changed(tmp_path: Path, change: dict, message: str) -> None:
-    PretrainedNet("gcn", "zinc", channels=16).save_pretrained(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | change))
-    with pytest.raises(ValueError, match=message):
-        PretrainedNet.from_pretrained(tmp_path)
+    file = saved(tmp_path) / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    assert_one_line(tmp_path, f"holds no whole network of fognn .*{message}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is no whole JSON file"),
+        ('{"name": "gcn", ', "is no whole JSON file"),
+        ("\x00\xff", "is no whole JSON file"),
+        ("[" * 100_000, "is no whole JSON file"),
+        ("[1, 2]", "must have the keys 'name' and 'task', got list"),
+        ('{"model_type": "bert", "size": 8}', r"'name' and 'task', got \['model_type', 'size'\]"),
+    ],
+)
+def test_a_config_of_another_program(tmp_path: Path, text: str, message: str) -> None:
+    (saved(tmp_path) / "config.json").write_text(text, encoding="latin1")
+    assert_one_line(tmp_path, rf"config\.json.*{message}")
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
+def test_a_missing_file(tmp_path: Path, missing: str) -> None:
+    (saved(tmp_path) / missing).unlink()
+    assert_one_line(tmp_path, f"must hold {missing}, as save_pretrained.*fognn.load")
+
+
+@pytest.mark.parametrize("keep", [0, 5, 10, 0.5, 0.99])
+def test_weights_that_are_cut_off(tmp_path: Path, keep: float) -> None:
+    file = saved(tmp_path) / "model.safetensors"
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
+    assert_one_line(tmp_path, "holds no whole network")
+
+
+@pytest.mark.parametrize("change", ["missing", "extra", "shape"])
+def test_weights_of_another_network(tmp_path: Path, change: str) -> None:
+    file = saved(tmp_path) / "model.safetensors"
+    weights = load_file(file)
+    key = "head.mlp.0.weight"
+    if change == "missing":
+        del weights[key]
+    elif change == "extra":
+        weights["gate"] = torch.ones(1)
+    else:
+        weights[key] = weights[key].t().contiguous()
+    save_file(weights, file)
+    assert_one_line(tmp_path, "gate" if change == "extra" else key)
+
+
+class Copy:
+    """Copies a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return shutil.copyfile, (__file__, str(self.path))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin", "model.pth"])
+def test_no_pickle_is_read(tmp_path: Path, name: str) -> None:
+    (saved(tmp_path / "net") / "model.safetensors").unlink()
+    torch.save({"weight": Copy(tmp_path / "made")}, tmp_path / "net" / name)
+    assert_one_line(tmp_path / "net", "holds no whole network|must hold model.safetensors")
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_save_that_is_cut_off_leaves_the_old_network_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    saved(tmp_path)
+    moves, replace = [], os.replace
+
+    def cut_off(*paths):
+        if str(paths[1]).startswith(str(tmp_path)) and ".tmp-" not in str(paths[1]):
+            moves.append(paths)
+        if len(moves) > at:
+            raise KeyboardInterrupt
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        PretrainedNet("gat", "zinc", channels=16).save_pretrained(tmp_path)
+    assert_one_line(tmp_path, r"must hold config\.json")
+    assert not list(tmp_path.glob(".tmp-*"))
 
 
 def test_pushing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +315,7 @@ def test_pushing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     net = PretrainedNet("gcn", "zinc", channels=16)
     net.save_pretrained(tmp_path / "net", push_to_hub=True, repo_id="me/net")
     assert pushed["me/net"] == net.model_config
-    assert pushed["files"] == ["README.md", "config.json", "model.pth"]
+    assert pushed["files"] == ["README.md", "config.json", "model.safetensors"]
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -243,7 +337,8 @@ import fognn.models
 assert "huggingface_hub" not in sys.modules, "importing fognn.models is slow"
 from fognn.models import PretrainedNet
 PretrainedNet("gcn", "zinc", channels=16).save_pretrained({str(tmp_path)!r})
-print(PretrainedNet.from_pretrained({str(tmp_path)!r}).model_config["parameters"])
+net = PretrainedNet.from_pretrained({str(tmp_path)!r})
+print(fognn.models.count_parameters(net))
 """
     done = run(code, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "home"))
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def test_equals_the_equation(act, function, residual: bool) -> None:
 def test_on_a_bipartite_graph_the_targets_are_added() -> None:
     """With all edges of the first four nodes, they get what they get on the whole graph."""
     torch.manual_seed(0)
-    block = Block(WithFOG(GCNConv(8, 5), FOG(8, 3, 3, 2)), 8).eval()
+    block = Block(WithFOG(GCNConv(8, 5, "mean"), FOG(8, 3, 3, 2)), 8).eval()
     edges = EDGE_INDEX[:, EDGE_INDEX[1] < 4]
     torch.testing.assert_close(block((X, X[:4]), edges), block(X, EDGE_INDEX)[:4])
 

@@ -51,7 +51,7 @@ def test_edge_weights_equal_pyg(norm: str, graph: Graph) -> None:
 
 
 def test_weighted_mean() -> None:
-    conv = GCNConv(1, 1)
+    conv = GCNConv(1, 1, norm="mean")
     torch.nn.init.ones_(conv.lin.weight)
     x = torch.tensor([[1.0], [4.0], [0.0]])
     edge_index, weight = torch.tensor([[0, 1], [2, 2]]), torch.tensor([3.0, 1.0])

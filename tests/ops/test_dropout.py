@@ -55,12 +55,12 @@ def test_the_gradient_passes_where_the_value_passed() -> None:
     assert torch.equal(grad, (out != 0) * 2.0)
     x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
 
-    def same_lots(x: torch.Tensor) -> torch.Tensor:
+    def same_numbers(x: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(0)
         return dropout(x, 0.5)
 
-    assert gradcheck(same_lots, x)
-    assert gradgradcheck(same_lots, x)
+    assert gradcheck(same_numbers, x)
+    assert gradgradcheck(same_numbers, x)
 
 
 def test_nothing_to_do() -> None:

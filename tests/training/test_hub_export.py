@@ -3,13 +3,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from tiny_images import tiny_images, write_cifar
 from tiny_runs import molecules, tiny
 from torch.nn import Module
 from torch_geometric.data import Batch
 
 from fognn.datasets.graph_files import write_graphs
-from fognn.models import PretrainedNet, create_model
+from fognn.models import PretrainedNet, count_parameters, create_model
 from fognn.paper import protocol
 from fognn.training import Result, export, fit, load
 from fognn.training.data import open_split
@@ -20,6 +21,9 @@ from fognn.training.evaluation import answer
 def run(tmp_path_factory: pytest.TempPathFactory) -> Result:
     config = tiny(training__lr=0.05, training__epochs=4, model__dropout=0.5)
     return fit(config, tmp_path_factory.mktemp("runs") / "run", quiet=True)
+
+
+NAMES = ("config.json", "model.safetensors", "README.md")
 
 
 def same(first: Module, second: Module) -> bool:
@@ -44,13 +48,14 @@ def test_there_and_back(run: Result, tmp_path: Path, checkpoint: str) -> None:
 
 def test_the_folder_says_how_the_network_is_made(run: Result, tmp_path: Path) -> None:
     export(run.folder, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"config.json", "model.pth", "README.md"}
+    assert {path.name for path in tmp_path.iterdir()} == set(NAMES)
     content = json.loads((tmp_path / "config.json").read_text())
-    assert content["name"] == "gcn+fog"
-    assert content["settings"] == tiny(model__dropout=0.5).model.settings
-    assert content["parameters"] == run.parameters
-    net = create_model(content["name"], "cluster", **content["settings"])
-    net.load_state_dict(torch.load(tmp_path / "model.pth", weights_only=True))
+    assert content.pop("name") == "gcn+fog"
+    assert content.pop("task")["level"] == "node"
+    assert content == tiny(model__dropout=0.5).model.settings
+    net = create_model("gcn+fog", "cluster", **content)
+    assert count_parameters(net) == run.parameters
+    net.load_state_dict(load_file(tmp_path / "model.safetensors"))
     assert same(net, load(run.folder))
     assert "# gcn+fog for cluster" in (tmp_path / "README.md").read_text()
 
