@@ -34,6 +34,7 @@ def train(
     results: Annotated[
         Path, typer.Option(help="The folder of the ledgers, for the finished run.")
     ] = Path("results"),
+    ledger: Annotated[bool, typer.Option(help="Enter the finished run into a ledger.")] = True,
     logger: Annotated[
         str | None, typer.Option(help="tensorboard, mlflow or wandb, in addition to metrics.csv.")
     ] = None,
@@ -64,7 +65,7 @@ def train(
             seed,
             folder,
             config=config,
-            results=results,
+            results=results if ledger else None,
             logger=logger,
             quiet=quiet,
             command=shlex.join(["fognn", *sys.argv[1:]]),

@@ -37,7 +37,7 @@ if [ -z "$config" ]; then
 fi
 export OMP_NUM_THREADS={cpus} MKL_NUM_THREADS={cpus}
 
-{python} -m fognn train --config "$config" -o "$folder" --quiet &
+{python} -m fognn train --config "$config" -o "$folder" --no-ledger --quiet &
 run=$!
 late=
 # Shortly before the time limit SLURM sends USR1: the run saves its state, and is queued again.

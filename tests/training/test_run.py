@@ -32,7 +32,8 @@ def arguments(folder: Path) -> list[str]:
     text = "train cluster gcn+fog --fraction 0.0008 --batch-size 4 --lr 0.001 --threads 1 --quiet"
     settings = {"model.channels": 16, "model.fog_channels": 8, "model.h1": 4, "model.h2": 2}
     changes = [word for name, n in settings.items() for word in ("--set", f"{name}={n}")]
-    return [*text.split(), "--epochs", str(EPOCHS), *changes, "-o", str(folder)]
+    results = ["--results", str(folder.parent / "results")]
+    return [*text.split(), "--epochs", str(EPOCHS), *changes, *results, "-o", str(folder)]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Result:
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     result = Result.read(folder)
-    assert done.stdout == f"{result}\n{folder}\n", "only one rank speaks"
+    assert done.stdout == f"{result}\n{folder}\n", "only one rank prints"
+    assert len((folder.parent / "results" / "runs.jsonl").read_text().splitlines()) == 1
     return result
 
 
