@@ -224,7 +224,7 @@ def _train(
                         state.seconds = before + time.perf_counter() - start
                         save()
                     else:  # ranks can be at different batches
-                        place = f"epoch {epoch + 1}, the state at the end of epoch {epoch}"
+                        place = f"epoch {epoch + 1}, the state after the last finished epoch"
                     raise Stopped(f"stopped in {place} is saved in {folder}; to resume: {command}")
             train_seconds = before + time.perf_counter() - start
             train_scores = meter.compute()
