@@ -22,7 +22,7 @@ from measure import parser, report, save
 
 from fognn.paper import protocol
 from fognn.training import Config, fit, loop
-from fognn.training.checkpoint import build
+from fognn.training.checkpoint import untrained_model
 from fognn.training.data import open_split, task_of
 from fognn.training.evaluation import answer
 from fognn.training.objective import loss_of
@@ -35,7 +35,7 @@ class Bare:
     """Steps without a loop around them."""
 
     def __init__(self, config: Config) -> None:
-        self.net = build(config, task_of(config.data)).train()
+        self.net = untrained_model(config, task_of(config.data)).train()
         self.loss = config.training.loss
         # The optimiser of the loop: the loop is what is measured.
         self.adam = torch.optim.Adam(self.net.parameters(), config.training.lr, fused=True)

@@ -299,7 +299,7 @@ def test_looking_at_data_loads_no_training_and_no_chemistry() -> None:
     program = (
         "import sys, fognn.cli, fognn.report.drawings\n"
         "bad = ('rdkit', 'PIL', 'matplotlib', 'fast_tsp', 'lightning', 'ray')\n"
-        "print([m for m in sys.modules if m.split('.')[0] in bad or m == 'fognn.training'])"
+        "print([m for m in sys.modules if m.split('.')[0] in bad or m == 'fognn.training.loop'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -476,10 +476,16 @@ def test_another_run_is_not_overwritten(run, trained: Path) -> None:
 def test_folders_have_names(run, tmp_path: Path) -> None:
     done = run(*SMALL, "--epochs", "1", "--seed", "2")
     assert done.returncode == 0
-    assert re.search(r"^gcn on CLUSTER in runs/cluster-gcn-seed2-\w{8}: begins$", done.stderr, re.M)
+    assert re.search(r"^gcn on CLUSTER in runs/cluster/gcn-seed2-\w{8}: begins$", done.stderr, re.M)
     assert re.search(r"^epoch 1/1: loss .* left$", done.stderr, re.M)
-    (name,) = [path.name for path in (tmp_path / "here" / "runs").iterdir()]
-    assert done.stdout.endswith(f"runs/{name}\n")
+    (name,) = [path.name for path in (tmp_path / "here" / "runs" / "cluster").iterdir()]
+    assert done.stdout.endswith(f"runs/cluster/{name}\n")
+    line = json.loads((tmp_path / "here" / "results" / "runs.jsonl").read_text())
+    assert line["key"] == f"cluster/{name}"
+    run(*SMALL, "--epochs", "1", "--seed", "3", "--no-ledger", "-q")
+    assert len((tmp_path / "here" / "results" / "runs.jsonl").read_text().splitlines()) == 1
+    run("collect", *map(str, (tmp_path / "here" / "runs" / "cluster").iterdir()))
+    assert len((tmp_path / "here" / "results" / "runs.jsonl").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize(

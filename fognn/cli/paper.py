@@ -89,7 +89,7 @@ def reproduce(
     count: Any = int(workers) if workers.isdigit() else workers
     command = shlex.join(["fognn", *sys.argv[1:]])
     if dry_run:
-        print(estimate(trials(planned) if search else planned, runs, results, count, again))
+        print(estimate(trials(planned) if search else planned, runs, results, count, again=again))
         return
     if export_ is not None:
         later = shlex.join(_without(["fognn", *sys.argv[1:]], "--export", "-o", "--output"))

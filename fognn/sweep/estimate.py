@@ -110,6 +110,7 @@ def estimate(
     runs: str | Path = "runs",
     results: str | Path = "results",
     workers: int | Literal["auto"] = 1,
+    *,
     again: bool = False,
     measured: Callable[[list[Config], int], list[Pace | str]] = paces,
 ) -> Estimate:

@@ -25,7 +25,7 @@ from fognn.sweep.processes import (
 from fognn.training import Config, TrainingError
 from fognn.training.data import FOLDS, Loader, folded
 from fognn.training.evaluation import answer
-from fognn.training.fabric import make_fabric, threads_of
+from fognn.training.fabric import make_fabric, threads_of, without_denormals
 from fognn.training.loop import Parts
 from fognn.training.objective import Meter, loss_of
 
@@ -145,6 +145,7 @@ def fastest_split(
     return sorted(tried, key=lambda split: -split.rate)
 
 
+@without_denormals()
 def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
     r"""Measures the speed of a run in this process.
 
@@ -161,7 +162,12 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
     with threads_of(config):
         parts, fabric = Parts.of(config), make_fabric(config)
         net: Any = torch.compile(parts.net, dynamic=True) if config.machine.compile else parts.net
-        adam = Adam(parts.net.parameters(), training.lr, weight_decay=training.weight_decay)
+        adam = Adam(
+            parts.net.parameters(),
+            lr=training.lr,
+            weight_decay=training.weight_decay,
+            fused=True,
+        )
         model, optimizer = fabric.setup(net, adam)
         meter = Meter(training, parts.classes, fabric)
 

@@ -65,7 +65,7 @@ def test_the_whole(tmp_path: Path, tiny_plan: Callable[..., list[Planned]]) -> N
         return [Pace(1.0, 0.5, 8, 4) for _ in configs]
 
     found = estimate(
-        [finished, begun, new, other], tmp_path / "runs", tmp_path / "results", 2, measured
+        [finished, begun, new, other], tmp_path / "runs", tmp_path / "results", 2, measured=measured
     )
     assert [workers for workers, _ in calls] == [1], "seeds do not change the pace"
     assert [(g.done, g.epochs, g.seconds) for g in found.guesses] == [
@@ -89,7 +89,7 @@ def test_the_whole(tmp_path: Path, tiny_plan: Callable[..., list[Planned]]) -> N
 def test_all_is_finished(tmp_path: Path, tiny_plan: Callable[..., list[Planned]]) -> None:
     (run,) = tiny_plan(1)
     fit(run.config, run.folder(tmp_path), quiet=True)
-    assert estimate([run], tmp_path, tmp_path, "auto", no_steps).seconds == 0
+    assert estimate([run], tmp_path, tmp_path, "auto", measured=no_steps).seconds == 0
 
 
 def test_a_plateau_is_assumed_or_known(
@@ -99,7 +99,7 @@ def test_a_plateau_is_assumed_or_known(
         return [Pace(1.0, 0.0, 1, 1) for _ in configs]
 
     def guess(run: Planned) -> Guess:
-        (found,) = estimate([run], tmp_path / "runs", tmp_path, 1, measured).guesses
+        (found,) = estimate([run], tmp_path / "runs", tmp_path, 1, measured=measured).guesses
         return found
 
     first, second = tiny_plan(2, 40, **PLATEAUS)
@@ -127,7 +127,7 @@ def test_a_run_that_cannot_be_measured(
     def measured(configs: list[Config], threads: int) -> list[Pace | str]:
         return [Pace(1.0, 0.0, 1, 1), "FileError: no data"][: len(configs)]
 
-    found = estimate(runs, tmp_path, tmp_path, 2, measured)
+    found = estimate(runs, tmp_path, tmp_path, 2, measured=measured)
     assert found.seconds == 2.0
     assert f"{runs[1].key}: cannot be measured: FileError: no data" in str(found)
     assert str(found).endswith("without the 1 that cannot be measured")
@@ -138,4 +138,4 @@ def test_the_folder_of_another_run(tmp_path: Path, tiny_plan: Callable[..., list
     one.folder(tmp_path).mkdir(parents=True)
     (one.folder(tmp_path) / "config.yaml").write_text(two.config.to_yaml())
     with pytest.raises(ValueError, match="holds another run"):
-        estimate([one], tmp_path, tmp_path, 1, no_steps)
+        estimate([one], tmp_path, tmp_path, 1, measured=no_steps)

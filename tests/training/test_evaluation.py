@@ -18,6 +18,7 @@ from fognn.training import Result, TrainingConfig, evaluate, fit, folds, load
 from fognn.training.config import Config
 from fognn.training.data import open_split
 from fognn.training.evaluation import answer, evaluate_model
+from fognn.training.state import State
 from fognn.utils.errors import FileError
 
 EVERY = [(split, at) for split in ("val", "test") for at in ("best", "last")]
@@ -37,7 +38,10 @@ def check(result: Result, folder: Path, split: str, at: str, **rest: Any) -> Non
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Result:
     # Five graphs to validate on, in two batches: the means over batches and over items differ.
     config = tiny(data__fraction=0.005, training__batch_size=3, training__lr=0.05)
-    return fit(config, tmp_path_factory.mktemp("runs") / "cluster", quiet=True)
+    with pytest.MonkeyPatch.context() as patch:
+        # Which of so few epochs is the best depends on the processor's rounding.
+        patch.setattr(State, "is_best", lambda self, metric: len(self.history) <= 2)
+        return fit(config, tmp_path_factory.mktemp("runs") / "cluster", quiet=True)
 
 
 @pytest.mark.parametrize(("split", "at"), EVERY)
