@@ -101,7 +101,7 @@ class Estimate:
             )
         unknown = sum(guess.epoch is None for guess in left)
         if unknown:
-            lines.append(f"without the {unknown} runs that cannot be measured")
+            lines.append(f"without {unknown} runs that cannot be measured")
         return "\n".join(lines)
 
 

@@ -130,7 +130,7 @@ def test_a_run_that_cannot_be_measured(
     found = estimate(runs, tmp_path, tmp_path, 2, measured=measured)
     assert found.seconds == 2.0
     assert f"{runs[1].key}: cannot be measured: FileError: no data" in str(found)
-    assert str(found).endswith("without the 1 that cannot be measured")
+    assert str(found).endswith("runs that cannot be measured")
 
 
 def test_the_folder_of_another_run(tmp_path: Path, tiny_plan: Callable[..., list[Planned]]) -> None:
