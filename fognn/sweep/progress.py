@@ -1,13 +1,12 @@
 r"""Progress of a sweep: rich's bars in a terminal, otherwise lines."""
 
-import sys
 import time
 from pathlib import Path
 
 from rich.progress import TaskID
 
 from fognn.sweep.pool import Job
-from fognn.training.progress import bars
+from fognn.training.progress import Display
 from fognn.training.run_folder import read_metrics
 
 __all__ = ["SweepProgress", "state_of"]
@@ -16,7 +15,7 @@ __all__ = ["SweepProgress", "state_of"]
 _EVERY = (1.0, 60.0)
 
 
-class SweepProgress:
+class SweepProgress(Display):
     r"""Shows a sweep on standard error.
 
     Args:
@@ -26,20 +25,12 @@ class SweepProgress:
     """
 
     def __init__(self, total: int, done: int, quiet: bool = False) -> None:
-        self.total, self.done, self.quiet = total, done, quiet
+        super().__init__(quiet)
+        self.total, self.done = total, done
         self.looked = time.monotonic()
         self.lines: dict[str, TaskID] = {}
-        self.bars = bars() if not quiet and sys.stderr.isatty() else None
         if self.bars is not None:
-            self.bars.start()
             self.all = self.bars.add_task("runs", total=total, completed=done, note="")
-
-    def note(self, text: str) -> None:
-        r"""Prints a line."""
-        if self.bars is not None:
-            self.bars.console.print(text, markup=False, highlight=False)
-        elif not self.quiet:
-            print(text, file=sys.stderr, flush=True)
 
     def begin(self, job: Job) -> None:
         r"""Shows that a run starts or is resumed."""
@@ -76,11 +67,6 @@ class SweepProgress:
                 total = job.config.training.epochs
                 self.lines[job.key] = self.bars.add_task(f"  {job.key}", total=total, note="")
             self.bars.update(self.lines[job.key], completed=epoch, note=text)
-
-    def close(self) -> None:
-        r"""Removes the bars."""
-        if self.bars is not None:
-            self.bars.stop()
 
 
 def state_of(job: Job) -> tuple[int, str]:

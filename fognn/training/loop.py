@@ -4,6 +4,7 @@ import logging
 import math
 import time
 import warnings
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -193,7 +194,7 @@ def _train(
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
             run.write_metrics(state.history)
-    with StopSignals() as signals:
+    with closing(progress), StopSignals() as signals:
         while not state.stopped:
             epoch = len(state.history)
             meter = Meter(training, classes, fabric)
@@ -217,7 +218,6 @@ def _train(
                 meter.update(prediction, target, loss)
                 progress.step(value)
                 if signals.asked:
-                    progress.close()
                     place = f"epoch {epoch + 1} after batch {number + 1} of {len(train)}, the state"
                     if fabric.world_size == 1:
                         state.batch, state.meter = number + 1, meter.state_dict()
@@ -267,7 +267,6 @@ def _train(
             save()
             progress.end(row)
             fabric.log_dict({k: v for k, v in row.items() if k != "epoch"}, step=epoch + 1)
-    progress.close()
 
     test: dict[str, dict[str, float]] | None = None
     checksums = [data, fingerprint(val)]

@@ -9,23 +9,45 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from fognn.training.config import Config
 
-__all__ = ["RunProgress", "bars", "duration"]
+__all__ = ["Display", "RunProgress", "duration"]
 
 
-def bars() -> Progress:
-    r"""Returns progress bars on standard error that are removed at the end."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
+class Display:
+    r"""Bars and lines on standard error: bars in a terminal, which are removed at the end.
+
+    Args:
+        quiet (bool, optional): If set to :obj:`True`, shows nothing. (default: :obj:`False`)
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.bars: Progress | None = None
+        if not quiet and sys.stderr.isatty():
+            self.bars = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self.bars.start()
+
+    def note(self, text: str) -> None:
+        r"""Prints a line."""
+        if self.bars is not None:
+            self.bars.console.print(text, markup=False, highlight=False)
+        elif not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        r"""Removes the bars."""
+        if self.bars is not None:
+            self.bars.stop()
 
 
-class RunProgress:
+class RunProgress(Display):
     r"""Shows a run on standard error.
 
     Args:
@@ -36,13 +58,12 @@ class RunProgress:
     """
 
     def __init__(self, config: Config, batches: int, done: int, quiet: bool = False) -> None:
-        self.config, self.batches, self.done, self.quiet = config, batches, done, quiet
+        super().__init__(quiet)
+        self.config, self.done = config, done
         self.begin = time.monotonic()
-        self.bars = bars() if not quiet and sys.stderr.isatty() else None
         # With a plateau, the training usually stops long before the maximum number of epochs.
         self.most = "at most " if config.training.schedule == "plateau" else ""
         if self.bars is not None:
-            self.bars.start()
             name = f"{config.model.name}, {self.most}"
             self.epochs = self.bars.add_task(
                 name.rstrip(", "), total=config.training.epochs, completed=done, note=""
@@ -84,18 +105,6 @@ class RunProgress:
                 f"epoch {row['epoch']}/{epochs}: {text}, {seconds:.1f} s, "
                 f"{self.most}{duration(left)} left"
             )
-
-    def note(self, text: str) -> None:
-        r"""Prints a line."""
-        if self.bars is not None:
-            self.bars.console.print(text, markup=False, highlight=False)
-        elif not self.quiet:
-            print(text, file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        r"""Removes the bars."""
-        if self.bars is not None:
-            self.bars.stop()
 
 
 def duration(seconds: float) -> str:
