@@ -55,7 +55,7 @@ def shares(config: Config) -> dict[str, float]:
     """Seconds of an epoch, bare and in the loop, and the share that the loop adds."""
     bare, pairs = Bare(config), []
 
-    class Clock(loop.Progress):
+    class Clock(loop.RunProgress):
         def epoch(self, number: int, first: int) -> None:
             self.start = time.perf_counter()
             super().epoch(number, first)
@@ -65,12 +65,12 @@ def shares(config: Config) -> dict[str, float]:
             looped = time.perf_counter() - self.start - row["val_seconds"]
             pairs.append((bare.epoch(), looped))
 
-    original, loop.Progress = loop.Progress, Clock  # type: ignore[misc]
+    original, loop.RunProgress = loop.RunProgress, Clock  # type: ignore[misc]
     try:
         with tempfile.TemporaryDirectory() as folder:
             fit(config, Path(folder) / "run", quiet=True)
     finally:
-        loop.Progress = original  # type: ignore[misc]
+        loop.RunProgress = original  # type: ignore[misc]
     kept = pairs[1:] or pairs  # the first warms up
     return {
         "bare s": statistics.median(bare for bare, _ in kept),

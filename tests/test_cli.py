@@ -629,7 +629,7 @@ def test_a_job_array(run) -> None:
         (["table", "zinc", "--csv", "--latex"], 2, "only one of --latex and --csv"),
         (["table", "zinc", "--at", "noon"], 1, "at must be one of"),
         (["report", "-o", "site"], 1, "results must be a folder with ledgers"),
-        (["report", "nothing", "-o", "site"], 1, "nothing/config.yaml"),
+        (["report", "nothing", "-o", "site"], 1, "nothing is not a finished run"),
         (["report", "x", "--results", "y", "-o", "site"], 2, "--results has no effect"),
     ],
 )

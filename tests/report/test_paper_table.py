@@ -248,7 +248,7 @@ def test_ours_and_missing() -> None:
     assert "†: ours" in text
     assert "[1]: data.fraction=0.1." in text
     assert "Not measured by the paper's protocol: FOG; GCN; GCN+FOG; GAT;" in text
-    assert "figures of GCN are quoted, and those of the mean over neighbours" in text
+    assert "figures of GCN are quoted from the public benchmark" in text
     assert "GraphSAGE takes the maximum over neighbours" in text
     whole = [own for run in plan("zinc", ours=False) for own in [entry(run, run.paper.mean)]]
     text = notes(whole)

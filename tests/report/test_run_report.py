@@ -329,7 +329,7 @@ def test_wrong_folders_write_nothing(make_run: MakeRun, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"build_run_report: output must be .*run0"):
         build_run_report([run], run)
     (run / "result.json").unlink()
-    with pytest.raises(ValueError, match=r"run0.* holds no finished run"):
+    with pytest.raises(ValueError, match=r"run0.* is not a finished run"):
         build_run_report([run], output)
     assert not output.exists()
 
