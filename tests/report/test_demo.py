@@ -28,7 +28,7 @@ def test_demo(
         return Result.read(folder)
 
     monkeypatch.setattr(fognn.training, "fit", fit)
-    arguments = ["--output", str(tmp_path / "out"), "--epochs", "3", "--fraction", "0.02"]
+    arguments = ["--output", str(tmp_path / "out"), "--epochs", "3", "--seeds", "2"]
     monkeypatch.setattr(sys, "argv", ["demo.py", *arguments])
     for _ in range(2):
         runpy.run_path(str(DEMO), run_name="__main__")
@@ -42,11 +42,11 @@ def test_demo(
     assert different == {"model.name", "model.channels", *of_fog}
     report = tmp_path / "out" / "report" / "index.html"
     text = report.read_text(encoding="utf-8")
-    assert "<h1>gcn and gcn+fog on CLUSTER</h1>" in text
+    assert "<h1>gcn and gcn+fog on PATTERN</h1>" in text
     assert "gcn+fog is better than gcn: balanced accuracy 57.200 against 53.750 %" in text
     printed = capsys.readouterr().out
     assert report.as_uri() in printed
-    assert "gcn+fog on CLUSTER, seed 1" in printed
+    assert "gcn+fog on PATTERN, seed 1" in printed
 
 
 @pytest.mark.parametrize(
