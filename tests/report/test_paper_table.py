@@ -231,6 +231,11 @@ def test_pairs() -> None:
     assert "FOG - host: mean difference over the runs that both have." in one
     two = notes(runs("zinc", "gin", 2) + runs("zinc", "gin+fog", 2))
     assert "with a 95 % interval by Student's t." in two
+    assert "another learning rate than their hosts" in two
+    assert "GIN+FOG 0.005 and 0.001." in two
+    equal = {"values": {"training.lr": 0.002}}
+    same = runs("zinc", "gin", 2, **equal) + runs("zinc", "gin+fog", 2, **equal)
+    assert "another learning rate" not in notes(same)
 
 
 def test_folds() -> None:
