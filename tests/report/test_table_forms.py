@@ -38,7 +38,10 @@ def test_markdown() -> None:
     # As many cells in each line, or it is no table.
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines[2:6]} == {4}
     assert lines[4].startswith(r"| GCN\_1 & co |")
-    assert lines[7].startswith(r"100 % of {all} #1 $ a\_b. xxx")
+    assert lines[7].startswith(r"100 % of {all} #1 $ a\_b.")
+    items = as_markdown("T", HEADER, ROWS, ["word " * 19 + "- 1. "] * 3).split("\n")[7:]
+    assert not [line for line in items if re.match(r"[-+*] |\d+\. ", line)], "no list begins"
+    assert max(map(len, items)) <= 101
 
 
 def test_latex() -> None:

@@ -49,7 +49,10 @@ def as_markdown(
     marks = ["---:" if column in right else "---" for column in range(len(header))]
     lines = [header, marks, *rows]
     table = ["| " + " | ".join(map(_markdown, line)) + " |" for line in lines]
-    return "\n".join([f"**{_markdown(title)}**", "", *table, "", " ".join(map(_markdown, notes))])
+    # A wrapped line must not begin like an item of a list.
+    text = fill(" ".join(map(_markdown, notes)), _WIDTH, break_on_hyphens=False)
+    text = re.sub(r"^([-+!]|\d+[.)]) ", r"\\\1 ", text, flags=re.MULTILINE)
+    return "\n".join([f"**{_markdown(title)}**", "", *table, "", text])
 
 
 def as_latex(
