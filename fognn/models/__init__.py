@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from fognn.models.basic_gnn import with_fog
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
+from fognn.models.own_host import register_host
 from fognn.models.registry import create_model, list_models
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
@@ -21,6 +22,7 @@ __all__ = [
     "count_parameters",
     "create_model",
     "list_models",
+    "register_host",
     "summary",
     "with_fog",
 ]
