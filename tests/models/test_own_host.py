@@ -47,10 +47,9 @@ def test_a_layer_of_pyg_under_a_name() -> None:
 
 def test_equals_the_host_that_is_there_already() -> None:
     @register_host("mygin")
-    class MyGIN(pyg.GINConv):
-        def __init__(self, in_channels: int, out_channels: int) -> None:
-            mlp = pyg.MLP([in_channels, out_channels, out_channels], norm="batch_norm")
-            super().__init__(mlp, train_eps=True)
+    def my_gin(in_channels: int, out_channels: int) -> Module:
+        mlp = pyg.MLP([in_channels, out_channels, out_channels], norm="batch_norm")
+        return pyg.GINConv(mlp, train_eps=True)
 
     torch.manual_seed(0)
     theirs = create_model("mygin+fog", TASK, channels=16, layers=2).double()
