@@ -9,8 +9,8 @@ import fognn
 
 PACKAGE = Path(fognn.__file__).parent
 SUBPACKAGES = [
-    "utils", "ops", "nn", "models", "datasets", "loader", "training", "paper", "sweep", "report",
-    "cli",
+    "utils", "ops", "nn", "models", "graphgym", "datasets", "loader", "training", "paper", "sweep",
+    "report", "cli",
 ]  # fmt: skip
 # Subpackages further up that must not be imported all the same:
 FORBIDDEN = {

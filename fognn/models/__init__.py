@@ -2,8 +2,10 @@ r"""Networks (an encoder, blocks, a head), and the registry that builds them by 
 
 from typing import TYPE_CHECKING, Any
 
+from fognn.models.basic_gnn import with_fog
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
+from fognn.models.own_host import register_host
 from fognn.models.registry import create_model, list_models
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
@@ -20,7 +22,9 @@ __all__ = [
     "count_parameters",
     "create_model",
     "list_models",
+    "register_host",
     "summary",
+    "with_fog",
 ]
 
 

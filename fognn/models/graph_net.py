@@ -63,8 +63,10 @@ class GraphNet(Module):
     ) -> Tensor:
         h = self.encoder(x)
         given = adjacency(edge_index, h.size(0))
-        # The layers get sorted edges, and do not sort them again.
-        adj = given._replace(perm=None)
+        # The layers get sorted edges, and do not sort them again; but an explainer's mask has the
+        # user's order.
+        explained = any(getattr(block, "explain", None) is not None for block in self.blocks)
+        adj = given if explained else given._replace(perm=None)
         e = None
         if isinstance(self.edge_encoder, ConstantEncoder):
             e = self.edge_encoder()
@@ -72,7 +74,7 @@ class GraphNet(Module):
             if edge_attr is None:
                 raise ValueError("edge_attr must be given: this network uses edge features")
             checks.per_edge("GraphNet", "edge_attr", edge_attr, adj.num_edges)
-            e = self.edge_encoder(given.sort(edge_attr))
+            e = self.edge_encoder(edge_attr if explained else given.sort(edge_attr))
 
         states = [h]
         for block in self.blocks:

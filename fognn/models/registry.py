@@ -19,7 +19,7 @@ Layer = Callable[..., Module]
 
 
 @dataclass(frozen=True)
-class _Host:
+class Host:
     """A host: its layer is ``conv(channels, q, beside_fog, layer, layers, **options)``."""
 
     conv: Layer
@@ -55,15 +55,14 @@ def _sage(channels: int, q: int, *_: Any, aggr: str = "max", benchmark: bool = F
 
 
 HOSTS = {
-    "gcn": _Host(_gcn, options=("norm",)),
-    "gat": _Host(_gat, act="elu", options=("heads",)),
-    "gatedgcn": _Host(_gated_gcn, options=("gate",), edges="constant"),
-    "gatedgcn-e": _Host(_gated_gcn, options=("gate",), edges="features"),
-    "gin": _Host(_gin, jumping=True),
-    "graphsage": _Host(_sage, options=("aggr", "benchmark")),
+    "gcn": Host(_gcn, options=("norm",)),
+    "gat": Host(_gat, act="elu", options=("heads",)),
+    "gatedgcn": Host(_gated_gcn, options=("gate",), edges="constant"),
+    "gatedgcn-e": Host(_gated_gcn, options=("gate",), edges="features"),
+    "gin": Host(_gin, jumping=True),
+    "graphsage": Host(_sage, options=("aggr", "benchmark")),
 }
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
-_NAMES = ["fog", *(name for host in HOSTS for name in (host, f"{host}+fog")), *FEW_SHOT]
 
 
 def list_models(pattern: str = "*") -> list[str]:
@@ -73,7 +72,8 @@ def list_models(pattern: str = "*") -> list[str]:
         pattern (str, optional): A shell pattern, as in ``list_models("*fog*")``.
             (default: :obj:`"*"`)
     """
-    return [name for name in _NAMES if fnmatch(name, pattern.lower())]
+    hosts = [name for host in HOSTS for name in (host, f"{host}+fog")]
+    return [name for name in ("fog", *hosts, *FEW_SHOT) if fnmatch(name, pattern.lower())]
 
 
 def create_model(name: str, task: str | Task | None = None, **settings: Any) -> Module:
@@ -92,7 +92,7 @@ def create_model(name: str, task: str | Task | None = None, **settings: Any) -> 
             :class:`FewShotNet`.
     """
     key = name.lower() if isinstance(name, str) else name
-    checks.known("create_model", "name", key, _NAMES)
+    checks.known("create_model", "name", key, list_models())
     if key in FEW_SHOT:
         if task is not None:
             raise ValueError(f"create_model: task must be None for {key!r}, got {task!r}")
@@ -187,7 +187,7 @@ def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | 
         return TokenEncoder(task.edge_tokens, channels, name="edge_attr")
     if task.edge_channels is not None:
         return FeatureEncoder(task.edge_channels, channels, name="edge_attr")
-    raise ValueError(
-        f"create_model: task must have edge_tokens or edge_channels for {name!r}; without edge "
-        f"features take {name.replace('-e', '', 1)!r}"
-    )
+    message = f"create_model: task must have edge_tokens or edge_channels for {name!r}"
+    if name.startswith("gatedgcn-e"):
+        message += f"; without edge features take {name.replace('-e', '', 1)!r}"
+    raise ValueError(message)

@@ -6,11 +6,12 @@ from torch_geometric.nn import BatchNorm
 from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import PairTensor
 
+from fognn.nn.graph_layer import GraphLayer
 from fognn.ops import dropout
 from fognn.utils import checks
 
 
-class Block(Module):
+class Block(GraphLayer):
     r"""A layer followed by norm, activation, residual and dropout.
 
     .. math::

@@ -74,8 +74,8 @@ class DenseFOG(FOG):
         \mathbf{p}_v = \mathbf{W}_{vu} \Big( \tilde{\mathbf{h}}_v \otimes
         \sum_{u \neq v} a_{vu} \tilde{\mathbf{h}}_u \Big)
 
-    Arguments, parameters and state are those of :class:`FOG`. With :obj:`adj=None`, every
-    :math:`a_{vu}` is 1.
+    Arguments, parameters and state are those of :class:`FOG`, without :obj:`edge_dim`. With
+    :obj:`adj=None`, every :math:`a_{vu}` is 1.
 
     Shapes:
         - **inputs:** node features :math:`(B, N, F_{in})`, weights :math:`(B, N, N)` *(optional)*
@@ -83,6 +83,8 @@ class DenseFOG(FOG):
     """
 
     def forward(self, x: Tensor, adj: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        if self.edge_dim is not None:
+            raise ValueError(f"DenseFOG: edge_dim must be None, got {self.edge_dim}")
         if x.dim() != 3 or x.size(2) != self.in_channels != -1:
             width = "channels" if self.in_channels == -1 else self.in_channels
             shape = list(x.shape)

@@ -1,13 +1,18 @@
 import math
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import Module
-from torch_geometric.nn import BatchNorm, Linear
+from torch_geometric.nn import BatchNorm, LayerNorm, Linear
+from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
-from fognn.nn.inputs import edge_weights, node_pair
-from fognn.ops import adjacency, kron_linear, spmm
+from fognn.nn.graph_layer import GraphLayer
+from fognn.nn.inputs import edge_features, edge_weights, node_pair
+from fognn.ops import Adjacency, adjacency, kron_linear, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -23,7 +28,7 @@ def fog_widths(out_channels: int) -> tuple[int, int]:
     return h1, max(h1 // 2, 1)
 
 
-class FOG(Module):
+class FOG(GraphLayer):
     r"""The feature correlation aggregation module from the paper "Feature Correlation
     Aggregation: on the Path to Better Graph Neural Networks".
 
@@ -45,6 +50,16 @@ class FOG(Module):
     :math:`\mathbf{W}_{vu}`. A training batch of a single node is normalised by the running
     statistics, because one node has no variance.
 
+    With :obj:`edge_dim`, the neighbour's vector is :math:`\tilde{\mathbf{h}}_u + \mathbf{W}_e
+    \mathbf{e}_{vu}`. The sum factorises as before: :math:`\mathbf{W}_e` is applied to the sum of
+    the edge features of each node.
+
+    A unit that is zero on all nodes of the training data has a running variance near zero, and
+    evaluation divides by its square root: a node that activates the unit is multiplied by up to
+    :math:`1 / \sqrt{\epsilon} \approx 300`. A warning is issued once for each layer if there are
+    such units when it is switched from training to evaluation; a larger :obj:`eps` limits the
+    factor.
+
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
             first input to the forward method.
@@ -53,6 +68,16 @@ class FOG(Module):
             (default: that of :func:`fog_widths`)
         h2 (int, optional): Size :math:`C_{h2}` of the shrunk neighbour features.
             (default: that of :func:`fog_widths`)
+        edge_dim (int, optional): Size of each edge sample; :obj:`None` if edges have no features.
+            (default: :obj:`None`)
+        norm (str or Callable, optional): The norm BN: :obj:`"batch_norm"`, as in the paper,
+            :obj:`"layer_norm"` (over the channels of each node), a function that returns a module
+            for a number of channels, or :obj:`None`. (default: :obj:`"batch_norm"`)
+        act (str or Callable, optional): The activation that takes the place of ReLU, by a name
+            that PyG's resolver accepts or as a function, or :obj:`None`.
+            (default: :obj:`"relu"`)
+        eps (float, optional): The norm's :math:`\epsilon`, which is added to the variance.
+            (default: that of the norm, :obj:`1e-5`)
         check (bool, optional): If set to :obj:`True`, raises a :class:`ValueError` that names the
             row if features or weights hold NaN or infinity. This costs a pass over the features.
             (default: :obj:`False`)
@@ -64,7 +89,9 @@ class FOG(Module):
           pass through the same :math:`\mathbf{W}_1`; its norm takes statistics over both),
           edge indices :math:`(2, |\mathcal{E}|)`, sparse :math:`(|\mathcal{V_t}|,
           |\mathcal{V_s}|)` or :class:`fognn.ops.Adjacency`,
-          edge weights :math:`(|\mathcal{E}|)` *(optional)*
+          edge weights :math:`(|\mathcal{E}|)` *(optional)*,
+          edge features :math:`(|\mathcal{E}|, D)` *(with* :obj:`edge_dim` *)*; for a sparse
+          matrix, both in the order of its rows
         - **outputs:** node features :math:`(|\mathcal{V}|, C_p)` or
           :math:`(|\mathcal{V_t}|, C_p)` if bipartite
     """
@@ -75,6 +102,10 @@ class FOG(Module):
         out_channels: int,
         h1: int | None = None,
         h2: int | None = None,
+        edge_dim: int | None = None,
+        norm: str | Callable[..., Module] | None = "batch_norm",
+        act: str | Callable[[Tensor], Tensor] | None = "relu",
+        eps: float | None = None,
         check: bool = False,
     ) -> None:
         super().__init__()
@@ -84,13 +115,22 @@ class FOG(Module):
         default_h1, default_h2 = fog_widths(out_channels)
         self.h1 = default_h1 if h1 is None else checks.positive_int("FOG", "h1", h1)
         self.h2 = default_h2 if h2 is None else checks.positive_int("FOG", "h2", h2)
+        self.edge_dim = edge_dim
         self.check = check
+        self._warned = False
 
+        # ReLU is applied in place, and needs no module.
+        self.act = None if act in (None, "relu") else activation_resolver(act)
+        self._relu = act == "relu"
         self.lin_1 = Linear(in_channels, self.h1)
-        self.norm_1 = BatchNorm(self.h1, allow_single_element=True)
+        self.norm_1 = _resolve_norm(norm, self.h1, eps)
         self.lin_2 = Linear(self.h1, self.h2)
-        self.norm_2 = BatchNorm(self.h2, allow_single_element=True)
+        self.norm_2 = _resolve_norm(norm, self.h2, eps)
         self.lin_vu = Linear(self.h1 * self.h2, out_channels)
+        self.lin_e: Linear | None = None
+        if edge_dim is not None:
+            checks.positive_int("FOG", "edge_dim", edge_dim)
+            self.lin_e = Linear(edge_dim, self.h2, bias=False)
 
         self.reset_parameters()
 
@@ -101,11 +141,22 @@ class FOG(Module):
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
-        for module in (self.lin_1, self.norm_1, self.lin_2, self.norm_2, self.lin_vu):
-            module.reset_parameters()
+        parts = (self.lin_1, self.norm_1, self.lin_2, self.norm_2, self.lin_vu, self.lin_e)
+        for module in parts:
+            if module is not None and hasattr(module, "reset_parameters"):
+                module.reset_parameters()
+
+    def train(self, mode: bool = True) -> "FOG":
+        if self.training and not mode and not self._warned:
+            self._warn_of_dead_units()
+        return super().train(mode)
 
     def forward(
-        self, x: Tensor | PairTensor, edge_index: Adj, edge_weight: OptTensor = None
+        self,
+        x: Tensor | PairTensor,
+        edge_index: Adj,
+        edge_weight: OptTensor = None,
+        edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.lin_vu.weight.dtype
         source, target = node_pair("FOG", x, self.in_channels, dtype, self.check)
@@ -115,6 +166,10 @@ class FOG(Module):
         edge_weight = edge_weights("FOG", adj, edge_weight)
         if self.check and edge_weight is not None:
             checks.finite("FOG", "edge_weight", edge_weight.unsqueeze(1))
+        edge_attr = edge_features("FOG", adj, edge_attr, self.edge_dim, dtype)
+        if self.check and edge_attr is not None:
+            checks.finite("FOG", "edge_attr", edge_attr)
+        edge_weight = self.masked(adj, edge_weight)
 
         if source is target:
             h_source = h_target = self.shrink(source)
@@ -122,6 +177,8 @@ class FOG(Module):
             both = self.shrink(source, target)
             h_source, h_target = both.split([source.size(0), target.size(0)], dim=1)
         h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
+        if self.lin_e is not None and edge_attr is not None:
+            h_sum = h_sum + self.lin_e(_sum_edges(adj, edge_attr, edge_weight))
         return self.correlate(h_target, h_sum)
 
     # Nodes are the last dimension inside, so that norms and products of few channels over many
@@ -131,19 +188,44 @@ class FOG(Module):
         r"""Returns :math:`\tilde{\mathbf{h}}_v`, ``[h1, num_nodes]``, of all arguments in order."""
         parts = [_linear(self.lin_1, part.t()) for part in x]
         h = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return _norm(self.norm_1, h.relu_())
+        return _norm(self.norm_1, self._activate(h))
 
     def shrink_again(self, h: Tensor) -> Tensor:
         r"""Returns :math:`\tilde{\mathbf{h}}_u`, ``[h2, num_nodes]``, from :meth:`shrink`."""
-        return _norm(self.norm_2, _linear(self.lin_2, h).relu_())
+        return _norm(self.norm_2, self._activate(_linear(self.lin_2, h)))
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
         r"""Returns :math:`\mathbf{W}_{vu} (\tilde{\mathbf{h}}_v \otimes \mathbf{s}_v)` from
         ``[h1, num_nodes]`` and the sums ``[num_nodes, h2]``."""
         return kron_linear(h_v, h_sum.t(), self.lin_vu.weight, self.lin_vu.bias)
 
+    def _activate(self, h: Tensor) -> Tensor:
+        if self._relu:
+            return h.relu_()
+        return h if self.act is None else self.act(h.t()).t()
+
+    def _warn_of_dead_units(self) -> None:
+        dead = 0
+        for norm in (self.norm_1, self.norm_2):
+            # A user's own norm may have no running statistics, and a larger eps limits the factor.
+            bn = getattr(norm, "module", norm)
+            var = getattr(bn, "running_var", None)
+            if isinstance(var, Tensor) and not var.is_meta and bn.eps < 1e-3:
+                dead += int((var < 1e-6).sum())
+        if dead:
+            self._warned = True
+            warnings.warn(
+                f"{self}: {dead} of {self.h1 + self.h2} units have been zero on all nodes for many "
+                "training steps (running variance below 1e-6). In evaluation a node that activates "
+                "one of them is multiplied by up to 1 / sqrt(eps), about 300; FOG(..., eps=1e-2) "
+                "limits this to 10",
+                stacklevel=3,
+            )
+
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}, h1={self.h1}, h2={self.h2}"
+        if self.edge_dim is not None:
+            widths += f", edge_dim={self.edge_dim}"
         return f"{self.__class__.__name__}({widths})"
 
 
@@ -151,7 +233,36 @@ def _linear(lin: Linear, h: Tensor) -> Tensor:
     return torch.addmm(lin.bias.unsqueeze(1), lin.weight, h)
 
 
-def _norm(norm: BatchNorm, h: Tensor) -> Tensor:
-    if h.size(1) <= 1:  # as PyG's allow_single_element: one node has no variance
+def _resolve_norm(norm: Any, channels: int, eps: float | None) -> Any:
+    if norm is None:
+        if eps is not None:
+            raise ValueError(f"FOG: eps must be None with norm=None, got {eps!r}")
+        return None
+    if eps is not None and not (isinstance(eps, int | float) and eps > 0):
+        raise ValueError(f"FOG: eps must be a positive number, got {eps!r}")
+    options = {} if eps is None else {"eps": eps}
+    if norm == "batch_norm":
+        return BatchNorm(channels, allow_single_element=True, **options)
+    if norm == "layer_norm":  # PyG's default mode takes statistics over all nodes of the batch
+        return LayerNorm(channels, mode="node", **options)
+    if isinstance(norm, Module | str) or not callable(norm):
+        raise ValueError(
+            "FOG: norm must be 'batch_norm', 'layer_norm', None or a function that returns a "
+            f"module for a number of channels, got {norm!r}"
+        )
+    return norm(channels, **options)
+
+
+def _norm(norm: Any, h: Tensor) -> Tensor:
+    if norm is None:
+        return h
+    # One node has no variance, which PyG's allow_single_element takes care of.
+    if not isinstance(norm, BatchNorm) or h.size(1) <= 1:
         return norm(h.t()).t()
     return norm.module(h.unsqueeze(0)).squeeze(0)
+
+
+def _sum_edges(adj: Adjacency, value: Tensor, weight: OptTensor) -> Tensor:
+    if weight is not None:
+        value = value * weight.to(value.dtype).unsqueeze(1)
+    return segment_sum(adj.ptr, value)

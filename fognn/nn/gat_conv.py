@@ -1,16 +1,17 @@
 import torch
 from torch import Tensor
-from torch.nn import Module, Parameter
+from torch.nn import Parameter
 from torch_geometric.nn import Linear
 from torch_geometric.nn.inits import glorot
 from torch_geometric.typing import Adj, PairTensor
 
+from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import node_pair
 from fognn.ops import adjacency, edge_softmax, spmm
 from fognn.utils import checks
 
 
-class GATConv(Module):
+class GATConv(GraphLayer):
     r"""The graph attention layer from the `"Graph Attention Networks"
     <https://arxiv.org/abs/1710.10903>`_ paper, without self loops and without a bias.
 
@@ -68,7 +69,7 @@ class GATConv(Module):
         score_source = self._score(h, self.att_src).index_select(0, adj.source)
         score_target = self._score(h_target, self.att_dst).index_select(0, adj.target)
         score = torch.nn.functional.leaky_relu(score_source + score_target, self.negative_slope)
-        return spmm(adj, h, edge_softmax(adj, score))
+        return spmm(adj, h, self.masked(adj, edge_softmax(adj, score)))
 
     def _score(self, h: Tensor, att: Tensor) -> Tensor:
         return (h.view(h.size(0), self.heads, -1) * att).sum(dim=-1)

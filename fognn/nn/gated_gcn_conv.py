@@ -1,16 +1,16 @@
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn import Module
 from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.typing import Adj, PairTensor
 
+from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import node_pair
 from fognn.nn.norms import is_torchs, norm_now, track
-from fognn.ops import Adjacency, adjacency, gated_edges, gated_sum, stacked
+from fognn.ops import Adjacency, adjacency, gated_edges, gated_sum, segment_sum, stacked
 from fognn.utils import checks
 
 
-class GatedGCNConv(Module):
+class GatedGCNConv(GraphLayer):
     r"""The gated graph convolution with edge features from the `"Residual Gated Graph ConvNets"
     <https://arxiv.org/abs/1711.07553>`_ paper, in the form of the public benchmark.
 
@@ -77,7 +77,7 @@ class GatedGCNConv(Module):
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
         for module in self.children():
-            module.reset_parameters()  # type: ignore[operator]
+            module.reset_parameters()
 
     def forward(
         self, x: Tensor | PairTensor, edge_index: Adj, edge_attr: Tensor
@@ -90,7 +90,7 @@ class GatedGCNConv(Module):
             checks.per_edge("GatedGCNConv", "edge_attr", edge_attr, adj.num_edges)
             edge_attr = adj.sort(edge_attr)
 
-        if self.gate == "before" and is_torchs(self.norm_e):
+        if self.gate == "before" and is_torchs(self.norm_e) and not self.explain:
             out, e = self._fused(adj, source, target, edge_attr)
         else:
             out, e = self._composed(adj, source, target, edge_attr)
@@ -117,16 +117,25 @@ class GatedGCNConv(Module):
     def _composed(
         self, adj: Adjacency, source: Tensor, target: Tensor, e: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """The equations in separate operations: for the gate after the norm, and for a norm that is
-        not torch's own, as a synchronised one."""
+        """The equations in separate operations: for the gate after the norm, for a norm that is
+        not torch's own, as a synchronised one, and for explanations."""
         hat = self.lin_A(target).index_select(0, adj.target) + self.lin_C(e)
         hat = hat + self.lin_B(source).index_select(0, adj.source)
         of_source, of_target = self.lin_V(source), self.lin_U(target)
         if self.gate == "before" and not self.edge_output:
-            return of_target + gated_sum(adj, hat, of_source), None
+            return of_target + self._gated_sum(adj, hat, of_source), None
         normed = self.norm_e(hat).relu()
         gate = hat if self.gate == "before" else normed
-        return of_target + gated_sum(adj, gate, of_source), e + normed
+        return of_target + self._gated_sum(adj, gate, of_source), e + normed
+
+    def _gated_sum(self, adj: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
+        mask = self.edge_mask(adj)
+        if mask is None:
+            return gated_sum(adj, gate, x)
+        # The mask scales messages, and not what they are divided by, as in PyG's attention.
+        sigma = gate.sigmoid()
+        messages = sigma * mask.to(x.dtype).unsqueeze(1) * x.index_select(0, adj.source)
+        return segment_sum(adj.ptr, messages) / (segment_sum(adj.ptr, sigma) + 1e-6)
 
     def __repr__(self) -> str:
         widths = f"{self.channels}, {self.out_channels}"

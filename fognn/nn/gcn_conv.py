@@ -1,16 +1,17 @@
 import torch
 from torch import Tensor
-from torch.nn import Module, Parameter
+from torch.nn import Parameter
 from torch_geometric.nn import Linear
 from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
+from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_weights, node_pair
 from fognn.ops import Adjacency, adjacency, segment_sum, spmm
 from fognn.utils import checks
 
 
-class GCNConv(Module):
+class GCNConv(GraphLayer):
     r"""The graph convolution from the `"Semi-supervised Classification with Graph Convolutional
     Networks" <https://arxiv.org/abs/1609.02907>`_ paper, without self loops.
 
@@ -72,11 +73,13 @@ class GCNConv(Module):
 
     def _aggregate(self, adj: Adjacency, x: Tensor, weight: OptTensor) -> Tensor:
         if self.norm == "none":
-            return spmm(adj, x, weight)
+            return spmm(adj, x, self.masked(adj, weight))
         if weight is None:
             degree = adj.ptr.diff().to(x.dtype).unsqueeze(1)
         else:
             degree = segment_sum(adj.ptr, weight.to(x.dtype).unsqueeze(1))
+        # An explainer's mask scales messages, and not the degrees, as in PyG.
+        weight = self.masked(adj, weight)
         # A node without neighbours keeps a zero, as it does in PyG.
         if self.norm == "mean":
             return spmm(adj, x, weight).mul_(_reciprocal(degree))

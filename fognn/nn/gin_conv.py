@@ -4,17 +4,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
-from torch.nn import Module, Parameter
+from torch.nn import Parameter
 from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
+from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_weights, node_pair
 from fognn.ops import adjacency, spmm
 from fognn.utils import checks
 
 
-class GINConv(Module):
+class GINConv(GraphLayer):
     r"""The graph isomorphism layer from the `"How Powerful are Graph Neural Networks?"
     <https://arxiv.org/abs/1810.00826>`_ paper, with a learnt :math:`\epsilon`.
 
@@ -54,14 +55,14 @@ class GINConv(Module):
         r"""Resets all learnable parameters of the module."""
         zeros(self.eps)
         for module in self.children():
-            module.reset_parameters()  # type: ignore[operator]
+            module.reset_parameters()
 
     def forward(
         self, x: Tensor | PairTensor, edge_index: Adj, edge_weight: OptTensor = None
     ) -> Tensor:
         source, target = node_pair("GINConv", x, self.in_channels, self.eps.dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
-        weight = edge_weights("GINConv", adj, edge_weight)
+        weight = self.masked(adj, edge_weights("GINConv", adj, edge_weight))
         if self.in_channels == -1:
             self.lin_V.initialize_parameters(self.lin_V, (source,))
         # The sum over edges is taken at whichever width is smaller.

@@ -42,3 +42,21 @@ def edge_weights(owner: str, adj: Adjacency, weight: Tensor | None) -> Tensor | 
         shape = list(weight.shape)
         raise ValueError(f"{owner}: edge_weight must have shape [num_edges], got {shape}")
     return adj.sort(weight)
+
+
+def edge_features(
+    owner: str, adj: Adjacency, value: Tensor | None, channels: int | None, dtype: torch.dtype
+) -> Tensor | None:
+    """Returns edge features ``[num_edges, channels]`` in the order of ``adj``."""
+    if channels is None:
+        if value is not None:
+            raise ValueError(f"{owner}: edge_attr must be None for a layer without edge_dim")
+        return None
+    if not isinstance(value, Tensor):
+        what = type(value).__name__
+        raise ValueError(f"{owner}: edge_attr must be given with edge_dim={channels}, got {what}")
+    checks.per_edge(owner, "edge_attr", value, adj.num_edges)
+    if value.dim() == 1:
+        value = value.unsqueeze(1)
+    checks.features(owner, "edge_attr", value, channels, dtype)
+    return adj.sort(value)

@@ -1,16 +1,17 @@
 import torch
 from torch import Tensor
-from torch.nn import Module
 from torch.nn.functional import normalize
 from torch_geometric.nn import Linear
 from torch_geometric.typing import Adj, PairTensor
+from torch_geometric.utils import scatter
 
+from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import node_pair
-from fognn.ops import adjacency, spmm
+from fognn.ops import Adjacency, adjacency, spmm
 from fognn.utils import checks
 
 
-class SAGEConv(Module):
+class SAGEConv(GraphLayer):
     r"""The GraphSAGE layer from the `"Inductive Representation Learning on Large Graphs"
     <https://arxiv.org/abs/1706.02216>`_ paper.
 
@@ -56,20 +57,27 @@ class SAGEConv(Module):
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
         for module in self.children():
-            module.reset_parameters()  # type: ignore[operator]
+            module.reset_parameters()
 
     def forward(self, x: Tensor | PairTensor, edge_index: Adj) -> Tensor:
         dtype = self.lin_U.weight.dtype
         source, target = node_pair("SAGEConv", x, self.in_channels, dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
         if self.lin_P is None:
-            return self.lin_U(torch.cat([target, spmm(adj, source, reduce="mean")], dim=1))
+            return self.lin_U(torch.cat([target, self._reduce(adj, source)], dim=1))
         pooled = self.lin_P(source).relu_()
-        neighbours = spmm(adj, pooled, reduce="max")
+        neighbours = self._reduce(adj, pooled)
         if not self.benchmark:
             return self.lin_U(torch.cat([target, neighbours], dim=1))
         centre = pooled if source is target else self.lin_P(target).relu()
         return normalize(self.lin_U(torch.cat([centre, neighbours], dim=1))).relu()
+
+    def _reduce(self, adj: Adjacency, x: Tensor) -> Tensor:
+        mask = self.edge_mask(adj)
+        if mask is None:
+            return spmm(adj, x, reduce=self.aggr)
+        messages = x.index_select(0, adj.source) * mask.to(x.dtype).unsqueeze(1)
+        return scatter(messages, adj.target, 0, adj.num_targets, reduce=self.aggr)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}"

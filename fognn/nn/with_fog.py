@@ -6,10 +6,11 @@ from torch import Tensor
 from torch.nn import Module
 
 from fognn.nn.fog import FOG
+from fognn.nn.graph_layer import GraphLayer
 from fognn.utils import checks
 
 
-class WithFOG(Module):
+class WithFOG(GraphLayer):
     r"""Applies :class:`FOG` beside any graph layer of PyG, and concatenates the two outputs.
 
     .. math::
@@ -19,7 +20,8 @@ class WithFOG(Module):
     like the layer: all arguments are passed to the layer, and :obj:`x` and :obj:`edge_index` also
     to FOG. If the layer returns a tuple (edge features, attention weights), the first entry is
     concatenated and the others are returned unchanged. FOG uses the weights of a sparse
-    :obj:`edge_index`, but not an :obj:`edge_weight`.
+    :obj:`edge_index`, but not an :obj:`edge_weight`. A FOG with an :obj:`edge_dim` also gets
+    :obj:`edge_attr`, which the layer gets only if it takes it.
 
     Args:
         conv (torch.nn.Module): The layer. Its forward method must have arguments :obj:`x` and
@@ -53,6 +55,13 @@ class WithFOG(Module):
         self.fog = fog
         self._x = names.index("x")
         self._edge_index = names.index("edge_index")
+        self._edge_attr = names.index("edge_attr") if "edge_attr" in names else None
+
+    @property
+    def add_self_loops(self) -> bool:
+        r"""Whether the layer adds self loops. PyG's :func:`to_hetero` asks for it, because they
+        are wrong on a bipartite graph."""
+        return bool(getattr(self.conv, "add_self_loops", False))
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
@@ -62,7 +71,13 @@ class WithFOG(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         x = self._argument("x", self._x, args, kwargs)
         edge_index = self._argument("edge_index", self._edge_index, args, kwargs)
-        p = self.fog(x, edge_index)
+        if self.fog.edge_dim is None:
+            p = self.fog(x, edge_index)
+        elif self._edge_attr is None:  # FOG's alone
+            p = self.fog(x, edge_index, edge_attr=kwargs.pop("edge_attr", None))
+        else:
+            edge_attr = self._argument("edge_attr", self._edge_attr, args, kwargs)
+            p = self.fog(x, edge_index, edge_attr=edge_attr)
         q = self.conv(*args, **kwargs)
         if isinstance(q, Tensor):
             return torch.cat([p, q], dim=-1)

@@ -20,6 +20,8 @@ from fognn.ops import adjacency
 C = 8
 LAYERS = {
     "FOG": lambda: FOG(C, 5, 3, 2),
+    "FOG(layer_norm)": lambda: FOG(C, 5, 3, 2, norm="layer_norm", act="gelu"),
+    "GatedGCN+FOG(edge_dim)": lambda: WithFOG(GatedGCNConv(C, 6), FOG(C, 5, 3, 2, edge_dim=C)),
     "GCN+FOG": lambda: WithFOG(GCNConv(C, 6), FOG(C, 5, 3, 2)),
     "GCN(sym)+FOG": lambda: WithFOG(GCNConv(C, 6, "sym"), FOG(C, 5, 3, 2)),
     "GAT+FOG": lambda: WithFOG(GATConv(C, 6, 2), FOG(C, 5, 3, 2)),

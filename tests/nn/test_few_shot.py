@@ -100,3 +100,8 @@ def test_bad_input() -> None:
         ImageEncoder()(torch.randn(2, 3, 28, 28))
     with pytest.raises(ValueError, match="kind must be one of 'gnn', 'fog', 'gnn\\+fog'"):
         FewShotLayer(7, 6, "cnn")
+
+
+def test_dense_fog_has_no_edge_features() -> None:
+    with pytest.raises(ValueError, match="DenseFOG: edge_dim must be None, got 3"):
+        DenseFOG(4, 5, edge_dim=3)(torch.randn(2, 6, 4))

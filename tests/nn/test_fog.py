@@ -1,5 +1,6 @@
 import copy
 import pickle
+import warnings
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from fognn.nn import FOG, fog_widths
 from fognn.paper import rows
 
 
-def literal(fog: FOG, x_source: Tensor, x_target: Tensor, edge_index: Tensor, weight=None):
+def literal(fog: FOG, x_source: Tensor, x_target: Tensor, edge_index: Tensor, weight=None, e=None):
     """The paper's equations as they stand: a loop over edges, a Kronecker product for each.
 
     One norm sees all nodes; on a bipartite graph those of both sides.
@@ -33,7 +34,8 @@ def literal(fog: FOG, x_source: Tensor, x_target: Tensor, edge_index: Tensor, we
     h_u = norm(fog.norm_2, torch.relu(h_source @ fog.lin_2.weight.t() + fog.lin_2.bias))
     total = [torch.zeros(fog.h1 * fog.h2, dtype=x.dtype) for _ in range(len(x_target))]
     for i, (u, v) in enumerate(edge_index.t().tolist()):
-        product = torch.kron(h_target[v], h_u[u])
+        neighbour = h_u[u] if e is None else h_u[u] + fog.lin_e.weight @ e[i]
+        product = torch.kron(h_target[v], neighbour)
         total[v] = total[v] + (product if weight is None else weight[i] * product)
     return torch.stack(total) @ fog.lin_vu.weight.t() + fog.lin_vu.bias
 
@@ -52,10 +54,10 @@ def equal_in_values_and_gradients(fog: FOG, inputs: list[Tensor], compute, expec
         torch.testing.assert_close(got, wanted, **close)
 
 
-def random_fog(graph: Graph, *widths: int, training: bool = True) -> FOG:
+def random_fog(graph: Graph, *widths: int, training: bool = True, **options) -> FOG:
     torch.manual_seed(graph.seed % 2**31)
     in_channels, h1, h2, out_channels = widths
-    fog = FOG(in_channels, out_channels, h1, h2).double()
+    fog = FOG(in_channels, out_channels, h1, h2, **options).double()
     for norm in (fog.norm_1, fog.norm_2):  # as after some training
         torch.nn.init.normal_(norm.module.running_mean)
         torch.nn.init.uniform_(norm.module.running_var, 0.5, 2.0)
@@ -90,6 +92,168 @@ def test_equals_the_literal_equation_bipartite_and_weighted(training: bool, grap
         lambda: fog((x_source, x_target), graph.edge_index, weight),
         lambda: literal(fog, x_source, x_target, graph.edge_index, weight),
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@given(graph=graphs(bipartite=True))
+def test_edge_features_equal_the_literal_equation(weighted: bool, graph: Graph) -> None:
+    fog = random_fog(graph, 3, 4, 2, 3, edge_dim=3)
+    x_source = graph.randn(graph.num_sources, 3).requires_grad_()
+    x_target = (graph.randn(graph.num_targets, 3) + 1).requires_grad_()
+    e = graph.randn(graph.num_edges, 3).requires_grad_()
+    inputs, weight = [x_source, x_target, e], None
+    if weighted:
+        weight = (graph.randn(graph.num_edges) * 2).requires_grad_()
+        inputs.append(weight)
+    equal_in_values_and_gradients(
+        fog,
+        inputs,
+        lambda: fog((x_source, x_target), graph.edge_index, weight, e),
+        lambda: literal(fog, x_source, x_target, graph.edge_index, weight, e),
+    )
+
+
+def test_edge_features_change_nothing_else() -> None:
+    plain, fog = FOG(4, 5, 3, 2), FOG(4, 5, 3, 2, edge_dim=6)
+    assert str(fog) == "FOG(4, 5, h1=3, h2=2, edge_dim=6)"
+    state = fog.state_dict()
+    assert state.pop("lin_e.weight").shape == (2, 6)
+    assert list(state) == list(plain.state_dict())
+    plain.load_state_dict(state)
+    x, edge_index = torch.randn(6, 4), torch.randint(0, 6, (2, 9))
+    torch.testing.assert_close(
+        fog(x, edge_index, edge_attr=torch.zeros(9, 6)), plain(x, edge_index)
+    )
+    nothing = edge_index[:, :0]
+    bias = fog.lin_vu.bias.expand(6, 5)
+    torch.testing.assert_close(fog(x, nothing, edge_attr=torch.zeros(0, 6)), bias)
+    one = FOG(4, 5, edge_dim=1).eval()
+    e = torch.randn(9)
+    torch.testing.assert_close(
+        one(x, edge_index, edge_attr=e), one(x, edge_index, edge_attr=e.unsqueeze(1))
+    )
+
+
+def test_edge_features_in_sorted_forms_of_edge_index() -> None:
+    torch.manual_seed(0)
+    fog, x, e = FOG(4, 5, 3, 2, edge_dim=6).eval(), torch.randn(7, 4), torch.randn(30, 6)
+    edge_index = torch.randint(0, 7, (2, 30))
+    expected = fog(x, edge_index, edge_attr=e)
+    for order in ("row", "col"):
+        edges, perm = EdgeIndex(edge_index, sparse_size=(7, 7)).sort_by(order)
+        torch.testing.assert_close(fog(x, edges, edge_attr=e[perm]), expected)
+
+
+def test_bad_edge_features() -> None:
+    x, edge_index = torch.randn(6, 4), torch.randint(0, 6, (2, 9))
+    fog = FOG(4, 5, edge_dim=6)
+    with pytest.raises(ValueError, match="FOG: edge_attr must be given with edge_dim=6, got None"):
+        fog(x, edge_index)
+    with pytest.raises(ValueError, match="FOG: edge_attr must have 6 channels, got 5"):
+        fog(x, edge_index, edge_attr=torch.randn(9, 5))
+    with pytest.raises(ValueError, match="FOG: edge_attr must have one entry for each of 9 edges"):
+        fog(x, edge_index, edge_attr=torch.randn(8, 6))
+    with pytest.raises(ValueError, match="FOG: edge_attr must be None for a layer without"):
+        FOG(4, 5)(x, edge_index, edge_attr=torch.randn(9, 6))
+    with pytest.raises(ValueError, match="FOG: edge_dim must be a positive int, got True"):
+        FOG(4, 5, 3, 2, True)
+    e = torch.zeros(9, 6)
+    e[0, 0] = float("nan")
+    with pytest.raises(ValueError, match="FOG: edge_attr must be finite"):
+        FOG(4, 5, edge_dim=6, check=True)(x, edge_index, edge_attr=e)
+
+
+NORMS = {
+    "layer_norm": lambda channels: torch.nn.LayerNorm(channels, eps=1e-5),
+    "own": torch.nn.BatchNorm1d,
+    "none": lambda channels: torch.nn.Identity(),
+}
+
+
+@pytest.mark.parametrize("act", ["tanh", None, "relu", torch.nn.PReLU()], ids=str)
+@pytest.mark.parametrize("norm", NORMS)
+def test_norm_and_act_equal_the_modules_in_order(norm: str, act) -> None:
+    torch.manual_seed(0)
+    given_norm = {"own": NORMS["own"], "none": None}.get(norm, norm)
+    fog = FOG(4, 5, 3, 2, norm=given_norm, act=act).double()
+    x = torch.randn(6, 4).double()
+    edge_index = torch.randint(0, 6, (2, 9))
+    by_name = {"tanh": torch.tanh, "relu": torch.relu, None: lambda h: h}
+    phi = act if isinstance(act, torch.nn.Module) else by_name[act]
+    norms = [NORMS[norm](channels).double() for channels in (3, 2)]
+    h = norms[0](phi(fog.lin_1(x)))
+    h_u = norms[1](phi(fog.lin_2(h)))
+    total = torch.zeros(6, 3, 2).double()
+    for u, v in edge_index.t().tolist():
+        total[v] += torch.outer(h[v], h_u[u])
+    expected = fog.lin_vu(total.flatten(1))
+    torch.testing.assert_close(fog(x, edge_index), expected, rtol=1e-10, atol=1e-10)
+    fog.reset_parameters()
+
+
+def test_layer_norm_does_not_mix_nodes_and_takes_one() -> None:
+    fog = FOG(4, 5, 3, 2, norm="layer_norm")
+    x, loops = torch.randn(6, 4), torch.arange(6).repeat(2, 1)
+    one = fog(x[:1], loops[:, :1])
+    torch.testing.assert_close(fog(x, loops)[:1], one)
+
+
+def test_eps_limits_what_a_dead_unit_is_multiplied_by() -> None:
+    x, loop = torch.ones(1, 4), torch.tensor([[0], [0]])
+    factors = []
+    for eps in (None, 1e-2):
+        fog = FOG(4, 5, 3, 2, eps=eps).eval()
+        torch.nn.init.ones_(fog.lin_1.weight)
+        torch.nn.init.zeros_(fog.lin_1.bias)
+        fog.norm_1.module.running_var.zero_()
+        factors.append(fog.shrink(x).max() / 4)
+        fog(x, loop)
+    torch.testing.assert_close(torch.stack(factors), torch.tensor([1e5**0.5, 10.0]))
+
+
+def test_dead_units_are_reported_once_for_each_layer() -> None:
+    torch.manual_seed(0)
+    x, edge_index = torch.randn(20, 4), torch.randint(0, 20, (2, 60))
+
+    def trained(steps: int = 150, **options) -> FOG:
+        fog = FOG(4, 5, 3, 2, **options)
+        with torch.no_grad():
+            fog.lin_1.bias[1] = -100.0  # ReLU gives zero for every node
+            for _ in range(steps):
+                fog(x, edge_index)
+        return fog
+
+    fog = trained()
+    with pytest.warns(UserWarning, match=r"FOG\(4, 5, h1=3, h2=2\): 1 of 5 units .* eps=1e-2"):
+        torch.nn.Sequential(fog).eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fog.train().eval()
+        copy.deepcopy(fog).train().eval()
+        for quiet in (
+            trained(1),
+            trained(eps=1e-2),
+            trained(norm="layer_norm"),
+            trained(norm=None),
+            FOG(-1, 5),
+        ):
+            quiet.eval()
+    with pytest.warns(UserWarning, match="1 of 5 units"):  # a user's own norm
+        trained(norm=torch.nn.BatchNorm1d).eval()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm": "graph_norm"}, "norm must be .* got 'graph_norm'"),
+        ({"norm": torch.nn.BatchNorm1d(3)}, "norm must be .* got BatchNorm1d"),
+        ({"norm": None, "eps": 1e-2}, "eps must be None with norm=None, got 0.01"),
+        ({"eps": 0.0}, "eps must be a positive number, got 0.0"),
+    ],
+)
+def test_bad_norms(options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=f"FOG: {message}"):
+        FOG(4, 5, 3, 2, **options)
 
 
 def test_repr_and_widths() -> None:

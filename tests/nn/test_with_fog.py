@@ -120,6 +120,21 @@ def test_several_outputs() -> None:
     assert edge_attr.shape == (EDGES, C)
 
 
+def test_edge_features_of_fog() -> None:
+    torch.manual_seed(0)
+    x, edge_index = torch.randn(NODES, C), torch.randint(0, NODES, (2, EDGES))
+    e = torch.randn(EDGES, 3)
+    for conv, takes in ((pyg.GATConv(C, 6, edge_dim=3), True), (pyg.SAGEConv(C, 6), False)):
+        both = WithFOG(conv, FOG(C, 5, 3, 2, edge_dim=3)).eval()
+        q = conv(x, edge_index, edge_attr=e) if takes else conv(x, edge_index)
+        expected = torch.cat([both.fog(x, edge_index, edge_attr=e), q], dim=1)
+        torch.testing.assert_close(both(x, edge_index, edge_attr=e), expected)
+        if takes:
+            torch.testing.assert_close(both(x, edge_index, e), expected)
+        with pytest.raises(ValueError, match="edge_attr must be given"):
+            both(x, edge_index)
+
+
 def test_bipartite_and_sorted_edges() -> None:
     torch.manual_seed(0)
     both = WithFOG(pyg.SAGEConv(C, 6), FOG(C, 5, 3, 2)).eval()

@@ -1,0 +1,85 @@
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.nn import MessagePassing
+
+from fognn.ops import Adjacency
+
+
+class GraphLayer(MessagePassing):
+    r"""The base of all layers on graphs.
+
+    It is a :class:`torch_geometric.nn.MessagePassing`, because that is how PyG finds the layers of
+    a network: :func:`torch_geometric.nn.to_hetero` copies each of them for each edge type, and
+    :class:`torch_geometric.explain.Explainer` sets an edge mask on each. The sums over edges are
+    those of :mod:`fognn.ops`: there is no :meth:`propagate`, and there are no messages that a hook
+    could read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(aggr=None)
+
+    def masked(self, adj: Adjacency, weight: Tensor | None = None) -> Tensor | None:
+        r"""Returns edge weights times the edge mask of an explanation, in the order of ``adj``;
+        the weights themselves if the layer is not being explained."""
+        mask = self.edge_mask(adj)
+        if mask is None or weight is None:
+            return weight if mask is None else mask
+        mask = mask.to(weight.dtype)
+        return weight * (mask if weight.dim() == 1 else mask.unsqueeze(1))
+
+    def edge_mask(self, adj: Adjacency) -> Tensor | None:
+        r"""Returns the edge mask that a PyG explainer has set, in the order of ``adj``;
+        :obj:`None` if the layer is not being explained."""
+        if self._explain is not True:
+            return None
+        name = type(self).__name__
+        if "explain_message" in self.__dict__:  # GraphMaskExplainer replaces messages
+            raise NotImplementedError(
+                f"{name}: explain must be False for an explainer that replaces messages, because "
+                f"{name} computes none; explainers that set an edge mask work"
+            )
+        mask = self._edge_mask
+        if mask is None:
+            raise ValueError(f"{name}: explain is True, but no explainer has set an edge mask")
+        if self._apply_sigmoid:
+            mask = mask.sigmoid()
+        if mask.size(0) != adj.num_edges and self._loop_mask is not None:
+            # As in PyG: the network has added self loops after the other edges; they stay.
+            mask = torch.cat([mask[self._loop_mask], mask.new_ones(adj.num_targets)])
+        if mask.size(0) != adj.num_edges:
+            raise ValueError(
+                f"{name}: the edge mask must have one entry for each of {adj.num_edges} edges, "
+                f"got {self._edge_mask.size(0)}"
+            )
+        return adj.sort(mask)
+
+    def propagate(self, *args: Any, **kwargs: Any) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no propagate")
+
+    def _set_jittable_templates(self, raise_on_error: bool = False) -> None:
+        """PyG writes a file with code for ``propagate``; there is none."""
+
+    def _no_hook(self, hook: Any) -> Any:
+        name = type(self).__name__
+        raise NotImplementedError(
+            f"{name}: hooks on messages are not supported, because {name} computes none. "
+            f"(AttentionExplainer skips layers with explain=False.)"
+        )
+
+    # Never called, so that what registers them (as to_hetero_with_bases does) would be wrong.
+    register_propagate_forward_pre_hook = _no_hook
+    register_propagate_forward_hook = _no_hook
+    register_message_forward_pre_hook = _no_hook
+    register_message_forward_hook = _no_hook
+    register_aggregate_forward_pre_hook = _no_hook
+    register_aggregate_forward_hook = _no_hook
+    register_message_and_aggregate_forward_pre_hook = _no_hook
+    register_message_and_aggregate_forward_hook = _no_hook
+    register_edge_update_forward_pre_hook = _no_hook
+    register_edge_update_forward_hook = _no_hook
+
+    # Layers that hold others show them.
+    __repr__ = Module.__repr__
