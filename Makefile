@@ -3,7 +3,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dev,docs,chem,tsp,vision,report,hub,tensorboard,cluster
+EXTRAS := dev,docs,chem,tsp,vision,report,hub,graphgym,tensorboard,cluster
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check docs format benchmark clean
