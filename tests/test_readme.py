@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fognn.paper.ledger import Ledger
 from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[1]
@@ -66,3 +67,16 @@ def test_the_readme_begins_with_the_two_commands_and_is_short() -> None:
     assert len(lines) <= 120
     assert any("make demo" in line for line in lines[:15])
     assert any("make test" in line for line in lines[:15])
+
+
+def test_the_table_of_norms_is_what_the_ledger_says() -> None:
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    shown = records(text.partition("### Which norm")[2].partition("The difference")[0])
+    entries = Ledger(ROOT / "results" / "zinc.jsonl").entries()
+    for row, variant in zip(shown, ("", "norm=mean"), strict=True):
+        measured = {
+            f"seed {entry.seed}": f"{entry.result['test']['last']['batches']:.3f}"
+            for entry in entries
+            if (entry.row, entry.variant) == ("zinc/gcn+fog", variant)
+        }
+        assert {name: row[name] for name in row if name.startswith("seed")} == measured
