@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import sys
@@ -194,10 +195,20 @@ def test_what_is_wrong_is_found_before_anything_is_trained(
     (two.folder(tmp_path) / "config.yaml").write_text(one.config.to_yaml())
     with pytest.raises(ValueError, match="holds another run"):
         reproduce([one, two], tmp_path, tmp_path)
-    (tmp_path / "cluster.jsonl").write_text("damaged\n")
-    with pytest.raises(ValueError, match=r"cluster.jsonl, line 1"):
-        reproduce([one], tmp_path, tmp_path)
     assert not pools
+
+
+def test_a_damaged_line_is_kept_and_its_run_trained(
+    tmp_path: Path, tiny_plan: Plan, pool_here: Pools
+) -> None:
+    pool_here()
+    (run,) = tiny_plan(1)
+    (tmp_path / "cluster.jsonl").write_text("damaged\n")
+    with pytest.warns(UserWarning, match=r"cluster.jsonl, line 1: must be"):
+        summary = reproduce([run], tmp_path / "runs", tmp_path)
+    assert summary.trained == (run.key,)
+    damaged, line, end = (tmp_path / "cluster.jsonl").read_text().split("\n")
+    assert (damaged, json.loads(line)["key"], end) == ("damaged", run.key, "")
 
 
 @pytest.mark.slow
