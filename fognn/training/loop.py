@@ -16,7 +16,12 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
 from fognn.models import Task, count_parameters
-from fognn.training.checkpoint import read_checkpoint, untrained_model, write_checkpoint
+from fognn.training.checkpoint import (
+    read_checkpoint,
+    restore_best,
+    untrained_model,
+    write_checkpoint,
+)
 from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import (
     Loader,
@@ -164,6 +169,10 @@ def _train(
                 f"the run in {folder} was interrupted within an epoch: machine.ranks must be 1 to "
                 f"resume it, got {fabric.world_size}"
             )
+        if run is not None and state.best_epoch:
+            done = 0 if state.batch else len(state.history)
+            if restore_best(run.best, config, task, saved, done, state.best_epoch):
+                run.log(f"{run.best.name} was missing or damaged: written again from last.ckpt")
 
     here = commit()
     if here is not None and here not in state.commits:
