@@ -16,7 +16,7 @@ from torch_geometric.data import Data, InMemoryDataset
 from fognn.datasets.graph_checks import NAMES, GraphList
 from fognn.datasets.sources import cache_dir
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, disk_error, write_whole
+from fognn.utils.files import DAMAGE, disk_error, user_path, write_whole
 from fognn.utils.torch_files import load_torch
 
 __all__ = ["SplitDataset", "file_stamp", "flatten", "read_benchmark", "read_npz", "slices_of"]
@@ -59,7 +59,7 @@ class SplitDataset(InMemoryDataset):
     ) -> None:
         self._variant = variant
         self._digest = _digest(pre_transform, pre_filter)
-        folder = cache_dir() / name if root is None else Path(root).expanduser()
+        folder = cache_dir() / name if root is None else user_path(root)
         super().__init__(str(folder), transform, pre_transform, pre_filter)
         self._load(Path(self.processed_paths[0]))
         if self._digest is None:

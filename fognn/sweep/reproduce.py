@@ -14,6 +14,7 @@ from fognn.sweep.progress import SweepProgress
 from fognn.training import Config, Result, Stopped
 from fognn.training.run_folder import check_folder
 from fognn.training.signals import StopSignals
+from fognn.utils.files import user_path
 
 __all__ = ["collect", "reproduce", "unfinished"]
 
@@ -58,7 +59,7 @@ def reproduce(
         The keys of the trained and of the skipped runs, and the failed ones.
     """
     begin = time.monotonic()
-    runs, results = Path(runs).expanduser(), Path(results).expanduser()
+    runs, results = user_path(runs), user_path(results)
     todo, skipped = collect(planned, runs, results, again)
     trained: list[str] = []
     failed: list[Outcome] = []

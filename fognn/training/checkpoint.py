@@ -12,7 +12,7 @@ from fognn.models import Task, create_model
 from fognn.training.config import Config
 from fognn.utils import checks
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, write_whole
+from fognn.utils.files import DAMAGE, user_path, write_whole
 from fognn.utils.torch_files import load_torch
 
 __all__ = [
@@ -171,7 +171,7 @@ def load(run: str | Path, checkpoint: str = "best") -> Module:
         checkpoint (str, optional): ``"best"`` for the epoch with the best validation metric, or
             ``"last"``. (default: :obj:`"best"`)
     """
-    if (Path(run).expanduser() / "config.json").is_file():
+    if (user_path(run) / "config.json").is_file():
         from fognn.models import PretrainedNet
 
         return PretrainedNet.from_pretrained(run)
@@ -185,7 +185,7 @@ def load_run(run: str | Path, checkpoint: str = "best") -> tuple[Module, Config,
         run (str): A run folder, or a checkpoint in one.
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
     """
-    path = Path(run).expanduser()
+    path = user_path(run)
     if path.is_file():
         return rebuild(read_checkpoint(path))
     checks.one_of("load", "checkpoint", checkpoint, ("best", "last"))

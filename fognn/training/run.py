@@ -23,6 +23,7 @@ from fognn.training.loop import fit_one
 from fognn.training.result import Result
 from fognn.training.run_folder import check_folder
 from fognn.utils.errors import FileError, Stopped, TrainingError
+from fognn.utils.files import user_path
 
 __all__ = ["fit"]
 
@@ -53,7 +54,7 @@ def fit(
         TrainingError: If the loss is not finite, a rank ends, or another process uses the folder.
         Stopped: If the run was interrupted (Ctrl-C or SIGTERM); its state is saved.
     """
-    folder = Path(folder).expanduser()
+    folder = user_path(folder)
     if command is None:
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
     if not (folder / "result.json").exists():  # raises before the folder is created

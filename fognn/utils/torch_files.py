@@ -49,6 +49,8 @@ def load_torch(
         RefusedNameError: If the file names anything else.
         Exception: The exception of :meth:`torch.load`, if the file is damaged.
     """
+    if Path(path).exists() and not Path(path).is_file():
+        raise OSError(f"{path} is not a regular file")
     try:
         with _only_safe(names):
             return torch.load(path, map_location=map_location, weights_only=True, mmap=mmap)
