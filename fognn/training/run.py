@@ -16,7 +16,7 @@ from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import folded, task_of
 from fognn.training.environment import device_of
-from fognn.training.fabric import rank
+from fognn.training.fabric import check_threads, rank
 from fognn.training.folds import fit_folds
 from fognn.training.loggers import check_logger
 from fognn.training.loop import fit_one
@@ -59,6 +59,7 @@ def fit(
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
     if not (folder / "result.json").exists():  # raises before the folder is created
         device_of(config.machine.device)
+        check_threads(config)
         if logger is not None:
             check_logger(logger)
     if folded(config.data) and config.data.fold is None:

@@ -1,6 +1,7 @@
 import copy
 import json
 import os
+import re
 import resource
 import shutil
 import socket
@@ -377,7 +378,8 @@ def test_the_name_is_found_when_it_is_asked_for() -> None:
 def test_nonsense_sizes(tmp_path: Path, key: str, value: float) -> None:
     file = saved(tmp_path) / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
-    assert_one_line(tmp_path, f"config.json: {key} must be at most .*, got {re.escape(str(value)[:5])}")
+    got = re.escape(str(value)[:5])
+    assert_one_line(tmp_path, f"config.json: {key} must be at most .*, got {got}")
 
 
 def test_nonsense_sizes_of_the_task(tmp_path: Path) -> None:
