@@ -7,7 +7,7 @@ from typing import Literal
 
 from fognn.paper.ledger import LedgerEntry, ledger_entry, ledger_of, relabelled
 from fognn.paper.tables import TABLES, Planned, runs_of
-from fognn.sweep.local import LocalPool
+from fognn.sweep.local import LocalPool, log_of
 from fognn.sweep.pace import fastest_split
 from fognn.sweep.pool import Job, Outcome, Pool, Summary
 from fognn.sweep.progress import SweepProgress
@@ -137,6 +137,7 @@ def collect(
             if trained:
                 _rename(folder)
             continue
+        log_of(folder).unlink(missing_ok=True)  # left by a sweep that was killed
         entry = ledger_entry(run, folder) if trained else relabelled(known[run.key], run)
         if run.key not in known or known[run.key].to_dict() != entry.to_dict():
             ledger_of(run.table, results).add(entry)
