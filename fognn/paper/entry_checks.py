@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fognn.paper.tables import TABLES, Planned, plan
+from fognn.paper.rows import rows
+from fognn.paper.tables import TABLES, Planned
 from fognn.training import Config
 
 __all__ = ["COLUMNS", "check_content"]
@@ -56,7 +57,7 @@ def _row(content: Mapping[str, Any], config: Config) -> None:
     table, row, key = content["table"], content["row"], content["key"]
     if table not in TABLES:
         raise ValueError(f"table must be one of {', '.join(TABLES)} or runs, got {table!r}")
-    if row not in {run.row for run in plan(table)}:
+    if row not in {known.id for known in rows(table=TABLES[table].number)}:
         raise ValueError(f"row must be one of the table {table!r}, got {row!r}")
     if key.partition("/")[0] != table or not _NAME.fullmatch(key.partition("/")[2]):
         raise ValueError(f"key must be {table}/ and a name of a-z, 0-9, +._=-, got {key!r}")

@@ -1,5 +1,5 @@
-r"""Two limits of the machine, as messages that name the setting to change: its memory, and cores that
-other programs use."""
+r"""Two limits of the machine, as messages that name the setting to change: its memory, and cores
+that other programs use."""
 
 import re
 import time
