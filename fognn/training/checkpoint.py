@@ -9,6 +9,7 @@ from torch.nn import Module
 
 from fognn.models import Task, create_model
 from fognn.training.config import Config
+from fognn.training.machine_limits import data_too_large, is_out_of_memory
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, user_path, write_whole
@@ -40,7 +41,12 @@ def untrained_model(config: Config, task: Task | None) -> Module:
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        return create_model(config.model.name, task, **model_arguments(config, task))
+        try:
+            return create_model(config.model.name, task, **model_arguments(config, task))
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise data_too_large(error) from error
 
 
 def model_arguments(config: Config, task: Task | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import time
 import torch
 
 from fognn.training.config import Config
-from fognn.utils.errors import TrainingError
+from fognn.utils.errors import FognnError, TrainingError
 
 __all__ = ["BusyCores", "data_too_large", "is_out_of_memory", "out_of_memory"]
 
@@ -17,10 +17,12 @@ _RATIO = 4.0
 
 def is_out_of_memory(error: BaseException) -> bool:
     r"""Returns whether an exception is that of Python or torch for a failed allocation."""
+    if isinstance(error, FognnError):  # a message of ours
+        return False
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     # On the CPU torch raises a plain RuntimeError.
-    words = r"can't allocate memory|not enough memory|out of memory"
+    words = "can't allocate memory|not enough memory|out of memory|size calculation overflowed"
     return isinstance(error, RuntimeError) and bool(re.search(words, str(error)))
 
 

@@ -40,6 +40,7 @@ def test_what_torch_raises_here() -> None:
     assert is_out_of_memory(caught.value)
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
     assert not is_out_of_memory(ValueError("out of memory"))
+    assert not is_out_of_memory(TrainingError("out of memory"))
 
 
 @pytest.mark.parametrize(("error", "largest"), ERRORS)
@@ -66,7 +67,7 @@ def test_a_batch_that_is_too_large(
 
 
 def test_a_network_that_is_too_large(tmp_path: Path) -> None:
-    words = r"out of memory.* before the training: .*model\.channels"
+    words = r"^out of memory.*, before the training: .*model\.channels"
     with pytest.raises(TrainingError, match=words):
         fit(tiny("gcn", model__channels=2**40), tmp_path / "run", quiet=True)
     assert not (tmp_path / "run").exists()
