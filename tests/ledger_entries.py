@@ -42,13 +42,16 @@ def entry(planned: Planned, value: float, **result: Any) -> LedgerEntry:
             "test": scores(value),
             "spread": None,
             "folds": [],
+            "stopped": "rate",
+            "command": "fognn train",
             "device": "cpu",
             "threads": 1,
             "machine": {"cpu": "Abacus 3000"},
             "commit": "0123456789abcdef",
         }
         | result,
-        curve={"epoch": [1, 2], "val": [0.5, 0.4]},
+        curve={"epoch": [1, 2], "val": [0.5, 0.4]}
+        | {name: [0.5, 0.4] for name in ("lr", "train_loss", "val_loss", "train", "seconds")},
         finished="2026-01-02T03:04:05+00:00",
     )
 

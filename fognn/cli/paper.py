@@ -78,12 +78,13 @@ def reproduce(
     from fognn.sweep.search_runs import trials
     from fognn.training.config_section import assignments
     from fognn.utils.errors import Stopped
+    from fognn.utils.files import user_path
 
     if export_ not in (None, "slurm"):
         raise typer.BadParameter(f"--export must be slurm, got {export_!r}")
     values = assignments(change or ())
     if data_folder is not None:
-        values["data.folder"] = str(data_folder.expanduser().resolve())
+        values["data.folder"] = str(user_path(data_folder).resolve())
     chosen = [name.strip() for name in models.split(",")] if models is not None else None
     planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
     count: Any = int(workers) if workers.isdigit() else workers
@@ -162,9 +163,10 @@ def collect(
       fognn collect elsewhere/runs/zinc/gcn+fog-seed*
     """
     from fognn.paper.ledger import enter
+    from fognn.utils.files import user_path
 
     for folder in runs:
-        for key in enter(folder.expanduser(), results):
+        for key in enter(user_path(folder), results):
             print(key)
 
 

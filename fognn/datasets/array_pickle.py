@@ -1,18 +1,25 @@
 r"""Reads pickles of numpy arrays in dicts and lists, and runs nothing that they name."""
 
 import math
+import os
 import pickle
+import pickletools
 import re
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from fognn.utils.errors import FileError
+from fognn.utils.files import check_regular
 
 __all__ = ["load_arrays"]
 
+_UNFOLD, _FLOOR = 8, 64 * 2**20  # the content may be 8 times the file, and 64 MiB
+_NUMBER = 40  # bytes of a number in a list
+_left: ContextVar[list[int]] = ContextVar("left")  # bytes that a file may still use
 # Raised by Python's unpickler and by the checks below for damaged and for crafted files.
 _MALFORMED = (
     *(pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, ImportError),
@@ -32,10 +39,19 @@ def load_arrays(path: Path) -> Any:
         path (Path): The file.
     """
     path = Path(path)
+    if path.exists():
+        check_regular(path)
     try:
         with open(path, "rb") as file:
-            # Python 2 wrote raw bytes as strings; latin1 gives each byte back.
-            return _plain(_Unpickler(file, encoding="latin1").load())
+            size = os.fstat(file.fileno()).st_size
+            _check_places(file, size)
+            file.seek(0)
+            left = _left.set([_FLOOR + _UNFOLD * size])
+            try:
+                # Python 2 wrote raw bytes as strings; latin1 gives each byte back.
+                return _plain(_Unpickler(file, encoding="latin1").load())
+            finally:
+                _left.reset(left)
     except _RefusedError as error:
         raise FileError(
             f"{path} is not read, it names {error}, which no pickle of arrays needs: "
@@ -48,6 +64,22 @@ def load_arrays(path: Path) -> Any:
             f"{path} is not a whole pickle of arrays ({type(error).__name__}: {error}): "
             "get the file again"
         ) from error
+
+
+def _check_places(file: IO[bytes], size: int) -> None:
+    r"""Raises if a place of the memo is beyond the file: Python's unpickler would make a list of
+    that length. pickletools only reads, and runs nothing."""
+    for code, place, _ in pickletools.genops(file):
+        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(str(place)) <= size:
+            raise ValueError(f"the place {place} is beyond the file")
+
+
+def _spend(size: int) -> None:
+    r"""Counts the bytes that are made from a file: one array can be named many times."""
+    left = _left.get()
+    left[0] -= size
+    if left[0] < 0:
+        raise ValueError(f"its content is more than {_UNFOLD} times as large as the file")
 
 
 class _RefusedError(Exception):
@@ -113,6 +145,7 @@ def _array(raw: Any, dtype: _Dtype, shape: Any, order: str) -> Any:
         raise ValueError(f"an array has the shape {shape}")
     if math.prod(shape) * dtype.dtype.itemsize != len(content):
         raise ValueError("an array is cut short")
+    _spend(len(content))
     # A copy that can be written to, as torch wants it.
     return np.frombuffer(bytearray(content), dtype.dtype).reshape(shape, order=_letter(order))
 
@@ -126,12 +159,14 @@ def _letter(order: str) -> Any:
 def _encode(text: str, encoding: str) -> bytes:
     if encoding not in ("latin1", "latin-1"):
         raise _RefusedError(f"_codecs.encode(..., {encoding!r})")
+    _spend(len(text))
     return text.encode("latin1")
 
 
 def _bytes(content: Any = b"") -> bytes:
     if not isinstance(content, bytes | bytearray):
         raise TypeError("bytes must be made of bytes")
+    _spend(len(content))
     return bytes(content)
 
 
@@ -140,7 +175,13 @@ def _range(*args: int) -> list[int]:
     numbers = range(*args)
     if len(numbers) > 1 << 24:
         raise ValueError(f"a range has {len(numbers)} numbers")
+    _spend(_NUMBER * len(numbers))
     return list(numbers)
+
+
+def _list(content: Any = ()) -> list[Any]:
+    _spend(8 * len(content))
+    return list(content)
 
 
 def _scalar(dtype: _Dtype, raw: Any) -> Any:
@@ -149,7 +190,9 @@ def _scalar(dtype: _Dtype, raw: Any) -> Any:
 
 def _dict(*args: Any) -> dict[Any, Any]:
     # OrderedDict() and OrderedDict([[key, value], ...]) of Python 2, defaultdict(list).
-    return dict(args[0]) if args and isinstance(args[0], list) else {}
+    pairs = args[0] if args and isinstance(args[0], list) else []
+    _spend(_NUMBER * len(pairs))
+    return dict(pairs)
 
 
 _NAMES: dict[str, Any] = {
@@ -170,7 +213,7 @@ _NAMES: dict[str, Any] = {
             ("bytearray", _bytes),
             ("range", _range),
             ("xrange", _range),
-            ("list", lambda *args: list(*args)),
+            ("list", _list),
         )
     },
     "_codecs.encode": _Call(_encode),

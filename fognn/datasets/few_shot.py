@@ -1,6 +1,5 @@
 r"""Sets of images for few-shot learning: the base class, and CIFAR-FS."""
 
-import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from torch.utils.data import Dataset
 from fognn.datasets.sources import Source, fetch
 from fognn.datasets.split_dataset import read_npz
 from fognn.utils.errors import FileError
-from fognn.utils.files import disk_error, write_whole
-from fognn.utils.torch_files import load_torch
+from fognn.utils.files import DAMAGE, disk_error, write_whole
+from fognn.utils.torch_files import check_sums, load_torch
 
 __all__ = ["CIFARFS", "ImageSet", "check_split", "image_module", "kept_images"]
 
@@ -167,7 +166,8 @@ def kept_images(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any
 
 def _load(path: Path) -> dict[str, Any] | None:
     try:
+        check_sums(path)
         content: dict[str, Any] = load_torch(path, mmap=True)
-    except (FileNotFoundError, RuntimeError, EOFError, pickle.UnpicklingError, ValueError):
+    except DAMAGE:
         return None
     return content

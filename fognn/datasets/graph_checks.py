@@ -1,5 +1,6 @@
 r"""Checks of the user's own graphs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,23 @@ from torch_geometric.data import Batch, Data
 
 from fognn.utils import checks
 
-__all__ = ["LEVELS", "NAMES", "GraphList", "array_key", "cut_graphs", "row_dim", "tensor_of"]
+__all__ = [
+    "LEVELS",
+    "NAMES",
+    "GraphList",
+    "array_key",
+    "count_values",
+    "cut_graphs",
+    "row_dim",
+    "tensor_of",
+]
 
 NAMES = ("x", "edge_index", "edge_attr", "y")
 _NEEDED = ("n", "e", "x", "edge_index")
 LEVELS = ("graph", "node", "edge")
+MOST_CLASSES = 1_000_000
+_PER_VALUE = 1000  # classes, or tokens, for each one that occurs
+_EXPANDED = 10_000_000  # numbers of a tensor that repeats some of them
 
 
 class GraphList:
@@ -76,11 +89,47 @@ def tensor_of(where: str, name: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor) or value.layout != torch.strided or value.is_complex():
         kind = getattr(value, "layout", None) or getattr(value, "dtype", type(value).__name__)
         raise ValueError(f"{where}: {name} must be a dense tensor of numbers, got {kind}")
+    special = [kind for kind in ("meta", "quantized", "nested") if getattr(value, f"is_{kind}")]
+    if special:
+        raise ValueError(
+            f"{where}: {name} must be a dense tensor of numbers, got a {special[0]} one"
+        )
+    stored = value.untyped_storage().nbytes() // value.element_size()
+    if value.numel() > max(stored, _EXPANDED):
+        raise ValueError(
+            f"{where}: {name} must be stored in full, got {value.numel():,} numbers expanded from "
+            f"{stored:,}"
+        )
     if name not in ("x", "edge_attr", "y") and (
         value.is_floating_point() or value.dtype == torch.bool
     ):
         raise ValueError(f"{where}: {name} must hold integers, got {value.dtype}")
     return value.detach().to(torch.float32 if value.is_floating_point() else torch.int64)
+
+
+def count_values(where: str, name: str, values: Sequence[Tensor]) -> int:
+    r"""Returns the number of classes, or of tokens: the largest one that occurs, plus 1.
+
+    A network has weights for each of them, so a number that is far above those that occur, such
+    as an identifier or a hash, raises a :class:`ValueError`.
+
+    Args:
+        where (str): The beginning of the error message.
+        name (str): One of :obj:`NAMES`.
+        values (list): Integer tensors, one for each graph.
+    """
+    most = max((int(value.max()) for value in values if value.numel()), default=0) + 1
+    if most > _PER_VALUE:
+        different = torch.cat([value.reshape(-1) for value in values]).unique().numel()
+        limit = min(MOST_CLASSES, _PER_VALUE * different)
+        if most > limit:
+            graph = next(n for n, v in enumerate(values) if v.numel() and int(v.max()) == most - 1)
+            raise ValueError(
+                f"{where}, graph {graph}: {name} of integers must be below {limit:,} (at most "
+                f"{MOST_CLASSES:,}, and {_PER_VALUE:,} for each of the {different:,} that occur), "
+                f"got {most - 1}: number the classes or tokens from 0, without large gaps"
+            )
+    return most
 
 
 def _checked(where: str, item: Any) -> Data:
@@ -178,7 +227,7 @@ def cut_graphs(where: str, arrays: dict[str, Any], split: str | None) -> list[Da
         counts["y"] = _counts_of_y(where, flat["y"], n, e, arrays.get(array_key(split, "y_level")))
     pieces = {}
     for name, value in flat.items():
-        total = int(counts[name].sum())
+        total = sum(counts[name].tolist())  # of Python: a sum of torch can overflow
         if value.dim() <= row_dim(name) or value.size(row_dim(name)) != total:
             raise ValueError(
                 f"{where}: {name} must have {total} {'columns' if row_dim(name) else 'rows'}, "

@@ -15,7 +15,7 @@ from torch_geometric.edge_index import CatMetadata, SortOrder
 
 from fognn.datasets.graph_checks import NAMES, GraphList, array_key, cut_graphs, row_dim
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, write_whole
+from fognn.utils.files import DAMAGE, check_regular, user_path, write_whole
 from fognn.utils.torch_files import RefusedNameError, load_torch
 
 __all__ = ["read_graphs", "write_graphs"]
@@ -55,7 +55,8 @@ def read_graphs(path: str | Path, split: str | None = None) -> list[Data]:
             (default: :obj:`None`)
     """
     graphs = GraphList()
-    for file in _files(Path(path).expanduser()):
+    for file in _files(user_path(path)):
+        check_regular(file)
         found = _read_npz(file, split) if file.suffix.lower() == ".npz" else _load_pt(file)
         if isinstance(found, dict):
             found = cut_graphs(str(file), found, split)
@@ -81,7 +82,7 @@ def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
         path (str or Path): The file.
         graphs (iterable): The graphs, all alike.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     if path.suffix.lower() != ".npz":
         raise ValueError(f"write_graphs: path must end in .npz, got {str(path)!r}")
     if isinstance(graphs, Data):
@@ -121,7 +122,7 @@ def _files(path: Path) -> list[Path]:
         raise ValueError(
             f"read_graphs: path must be a folder, or end in .pt or .npz, got {str(path)!r}"
         )
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():
         raise FileError(f"{path} is not there: name a .pt or .npz file, or a folder of them")
     return [path]
 

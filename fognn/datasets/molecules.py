@@ -3,6 +3,8 @@ r"""Molecules: graphs from SMILES strings and csv files, and the label of ZINC."
 import csv
 import importlib.util
 import math
+import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -31,6 +33,8 @@ ATOMS = (
 )
 _TOKEN = {atom: token for token, atom in enumerate(ATOMS)}
 _BONDS = (1, 2, 3)  # single, double, triple
+_LONGEST = 10_000  # characters: RDKit's time grows with the square
+_PAUSE = 10.0  # seconds between two lines of progress
 
 
 class BadLine(NamedTuple):
@@ -58,6 +62,11 @@ def parse_smiles(smiles: str) -> Any:
     rdkit = rdkit_module()
     if not isinstance(smiles, str) or not smiles.strip():
         raise ValueError(f"smiles must be a non-empty string, got {smiles!r}")
+    if len(smiles) > _LONGEST:
+        raise ValueError(
+            f"smiles must have at most {_LONGEST:,} characters, got {len(smiles):,}, which begin "
+            f"with {smiles[:20]!r}"
+        )
     # RDKit would print each problem; here the error has it.
     with rdkit.rdBase.BlockLogs():
         molecule = rdkit.Chem.MolFromSmiles(smiles)
@@ -131,7 +140,8 @@ def read_smiles_csv(
     target_column: str | None = None,
     skip_bad: bool = False,
 ) -> tuple[list[Data], list[BadLine]]:
-    r"""Reads the molecules of a csv file with a header.
+    r"""Reads the molecules of a csv file with a header. A file that takes long shows its progress
+    on standard error.
 
     Args:
         path (str or Path): The csv file.
@@ -148,7 +158,11 @@ def read_smiles_csv(
     """
     graphs: list[Data] = []
     bad: list[BadLine] = []
+    shown = time.monotonic()
     for line, smiles, target in _rows(Path(path), smiles_column, target_column):
+        if time.monotonic() - shown > _PAUSE:
+            shown = time.monotonic()
+            print(f"{path}: read to line {line:,}", file=sys.stderr, flush=True)
         try:
             graph = smiles_to_graph(smiles)
             if target_column is not None:

@@ -14,7 +14,7 @@ from filelock import FileLock
 from torch_geometric.datasets import GNNBenchmarkDataset
 
 from fognn.utils.errors import FileError
-from fognn.utils.files import disk_error, sha256_of, write_whole
+from fognn.utils.files import disk_error, sha256_of, user_path, write_whole
 
 __all__ = [
     "Source",
@@ -67,7 +67,7 @@ def data_dir(data: str | Path | None = None) -> Path | None:
         name, data = "FOGNN_DATA", os.environ.get("FOGNN_DATA") or None
     if data is None:
         return None
-    folder = Path(data).expanduser()
+    folder = user_path(data)
     if not folder.is_dir():
         raise FileError(f"{name} must name an existing folder, got {str(data)!r}")
     return folder
@@ -77,10 +77,10 @@ def cache_dir() -> Path:
     r"""Returns the cache: :obj:`$FOGNN_CACHE`, else :obj:`fognn` in the user's cache folder."""
     own = os.environ.get("FOGNN_CACHE")
     if own:
-        return Path(own).expanduser()
+        return user_path(own)
     shared = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG rule: a relative path in the variable does not count.
-    base = Path(shared) if os.path.isabs(shared) else Path("~/.cache").expanduser()
+    base = Path(shared) if os.path.isabs(shared) else user_path("~/.cache")
     return base / "fognn"
 
 

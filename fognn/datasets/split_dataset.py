@@ -2,7 +2,8 @@ r"""One split of a dataset as flat tensors: made once, kept on disk, read back."
 
 import hashlib
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from torch_geometric.data import Data, InMemoryDataset
 from fognn.datasets.graph_checks import NAMES, GraphList
 from fognn.datasets.sources import cache_dir
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, disk_error, write_whole
-from fognn.utils.torch_files import load_torch
+from fognn.utils.files import DAMAGE, disk_error, user_path, write_whole
+from fognn.utils.torch_files import check_sums, load_torch
 
 __all__ = ["SplitDataset", "file_stamp", "flatten", "read_benchmark", "read_npz", "slices_of"]
 
@@ -30,7 +31,8 @@ class SplitDataset(InMemoryDataset):
     A subclass calls this constructor and defines :meth:`read`. Three things differ from PyG's base
     class. Integers are stored in the smallest type that holds them and are :obj:`torch.int64` in
     memory. The processed file is written whole and under a lock, so if two processes open the
-    dataset at once, one of them does the work. And the name of the processed file has
+    dataset at once, one of them does the work; a file whose checksums are wrong is made again. And
+    the name of the processed file has
     :obj:`variant` and a digest of the pickled :obj:`pre_transform` and :obj:`pre_filter` in it, so
     a changed setting never reads an old file. A function that cannot be pickled (a lambda) is
     applied each time the dataset is opened, and its result is not stored.
@@ -59,9 +61,9 @@ class SplitDataset(InMemoryDataset):
     ) -> None:
         self._variant = variant
         self._digest = _digest(pre_transform, pre_filter)
-        folder = cache_dir() / name if root is None else Path(root).expanduser()
+        folder = cache_dir() / name if root is None else user_path(root)
         super().__init__(str(folder), transform, pre_transform, pre_filter)
-        self._load(Path(self.processed_paths[0]))
+        self._load_or_make(Path(self.processed_paths[0]))
         if self._digest is None:
             self._data, self.slices = self._prepared(self._data, self.slices)
 
@@ -89,28 +91,28 @@ class SplitDataset(InMemoryDataset):
         path = Path(self.processed_paths[0])
         if path.exists():
             return
-        lock = FileLock(f"{path}.lock")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
-        except OSError as error:
-            raise disk_error(path, error) from error
-        try:
+        with _locked(path):
             # Another process may have done the work while this one waited.
             if not path.exists():
                 self.process()
-        finally:
-            lock.release()
+
+    def _load_or_make(self, path: Path) -> None:
+        r"""Loads the processed file; makes it again if it is damaged."""
+        try:
+            self._load(path)
+        except DAMAGE:
+            with _locked(path):
+                try:
+                    self._load(path)  # another process may have made it again
+                except DAMAGE:
+                    self.process()
+                    self._load(path)
 
     def _load(self, path: Path) -> None:
-        try:
-            stored = load_torch(path)
-            self._data = Data.from_dict(_widened(stored["tensors"], stored["long"]))
-            self.slices = stored["slices"]
-        except DAMAGE as error:
-            raise FileError(
-                f"{path} is damaged ({type(error).__name__}): remove it, it will be made again"
-            ) from error
+        check_sums(path)
+        stored = load_torch(path)
+        self._data = Data.from_dict(_widened(stored["tensors"], stored["long"]))
+        self.slices = stored["slices"]
 
     def _prepared(
         self, data: Data, slices: dict[str, Tensor] | None
@@ -125,6 +127,20 @@ class SplitDataset(InMemoryDataset):
         if not graphs:
             raise ValueError(f"{type(self).__name__}: pre_filter must keep a graph, it kept none")
         return self.collate(graphs)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    lock = FileLock(f"{path}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError as error:
+        raise disk_error(path, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _digest(*functions: Callable[..., Any] | None) -> str | None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from fognn.datasets.few_shot import ImageSet
+from fognn.datasets.graph_checks import count_values
 
 __all__ = ["Counts", "ImageCounts", "count", "count_graphs", "count_images"]
 
@@ -118,6 +119,7 @@ def count_graphs(dataset: InMemoryDataset | Sequence[Data]) -> Counts:
         if data.y.is_floating_point():
             labels = data.y.reshape(-1)
         else:
+            count_values("count_graphs: dataset", "y", [data.y])  # raises for too many classes
             classes = data.y.reshape(-1).bincount()
     return Counts(slices["x"].diff(), slices["edge_index"].diff(), classes, labels)
 

@@ -15,6 +15,7 @@ from fognn.datasets.molecules import ATOMS, read_smiles_csv
 from fognn.datasets.sources import Source, cache_dir, fetch, find, pyg_download
 from fognn.datasets.split_dataset import SplitDataset, file_stamp, flatten, read_npz, slices_of
 from fognn.utils.errors import FileError
+from fognn.utils.files import user_path
 
 __all__ = ["ZINC"]
 
@@ -74,7 +75,7 @@ class ZINC(SplitDataset):
             raise ValueError(f"ZINC: split must be one of {list(_SPLITS)}, got {split!r}")
         if source not in _SOURCES:
             raise ValueError(f"ZINC: source must be one of {list(_SOURCES)}, got {source!r}")
-        folder = cache_dir() / "zinc" if root is None else Path(root).expanduser()
+        folder = cache_dir() / "zinc" if root is None else user_path(root)
         self.split, self.subset = split, subset
         self._without_node_features = without_node_features
         self._pyg = folder / "pyg"

@@ -3,11 +3,12 @@ r"""Networks as folders of the Hugging Face hub."""
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch.nn import Module
 
@@ -23,7 +24,7 @@ from fognn.models.registry import create_model
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
 from fognn.utils.errors import FileError
-from fognn.utils.files import disk_error
+from fognn.utils.files import disk_error, user_path
 
 __all__ = ["PretrainedNet"]
 
@@ -55,6 +56,7 @@ The same network with new weights:
 """
 # Arguments of the mixin that have no meaning for a folder.
 _DOWNLOAD = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
+_SMALL = 128  # a size that need not be one of a tensor
 # Exceptions that a damaged or foreign folder causes in json, safetensors, torch and the networks.
 _DAMAGE = (
     *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError),
@@ -137,7 +139,7 @@ class PretrainedNet(  # type: ignore[call-arg]
             repo_id (str, optional): Its name on the hub. (default: the name of the folder)
             **kwargs (optional): Arguments of the mixin's method.
         """
-        folder = Path(save_directory).expanduser()
+        folder = user_path(save_directory)
         if folder.exists() and not folder.is_dir():
             raise ValueError(
                 f"PretrainedNet: save_directory must be a folder, got the file {str(folder)!r}"
@@ -188,7 +190,7 @@ class PretrainedNet(  # type: ignore[call-arg]
             map_location (str, optional): The device of the network. (default: :obj:`"cpu"`)
             **kwargs (optional): Arguments of the mixin's method.
         """
-        folder = Path(pretrained_model_name_or_path).expanduser()
+        folder = user_path(pretrained_model_name_or_path)
         if not folder.is_dir():
             raise ValueError(
                 "PretrainedNet: pretrained_model_name_or_path must be a folder, got "
@@ -202,6 +204,7 @@ class PretrainedNet(  # type: ignore[call-arg]
             )
         _check(folder)
         try:
+            _check_sizes(folder)
             return super().from_pretrained(str(folder), map_location=map_location, **kwargs)
         except _DAMAGE as error:
             reason = " ".join(str(error).split()) or type(error).__name__
@@ -249,3 +252,27 @@ def _check(folder: Path) -> None:
     if not isinstance(config, dict) or not {"name", "task"} <= config.keys():
         found = sorted(config)[:10] if isinstance(config, dict) else type(config).__name__
         raise FileError(f"{folder / CONFIG} must have the keys 'name' and 'task', got {found}")
+
+
+def _check_sizes(folder: Path) -> None:
+    r"""Raises for a network that would fill the memory before its weights are compared: each size
+    must be one of a tensor of the file, or small."""
+    with safe_open(folder / WEIGHTS, "pt") as weights:
+        shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
+    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    largest = max([_SMALL, *(size for shape in shapes for size in shape)])
+    for key, value in _numbers(config):
+        most = len(shapes) if key == "layers" else largest
+        if not abs(value) <= most:
+            raise ValueError(
+                f"{CONFIG}: {key} must be at most {most}, as in {WEIGHTS}, got {str(value)[:20]}"
+            )
+
+
+def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    r"""Yields the numbers of a config, with their names."""
+    if isinstance(config, dict):
+        for key, value in config.items():
+            yield from _numbers(value, key)
+    elif isinstance(config, int | float) and not isinstance(config, bool):
+        yield name, config

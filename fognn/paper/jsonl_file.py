@@ -1,8 +1,10 @@
 r"""A file of JSON lines with unique keys that many processes may write to."""
 
 import json
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,16 @@ __all__ = ["JsonlFile"]
 _TIMEOUT = 120.0  # seconds to wait for the lock; a write takes milliseconds
 
 
+@dataclass(frozen=True)
+class _Line:
+    r"""A line of the file; ``wrong`` says why it is skipped, and is empty for a valid line."""
+
+    number: int
+    raw: bytes
+    content: dict[str, Any]
+    wrong: str = ""
+
+
 class JsonlFile:
     r"""A file with one JSON object per line, each with a unique ``"key"``.
 
@@ -23,53 +35,71 @@ class JsonlFile:
     same folder, which the system releases when a process ends; machines can share the file if their
     shared folder supports locks.
 
+    An invalid line, such as one of another version, does not affect the others: it is skipped with
+    a warning, and stays in the file as it is.
+
     Args:
         path (Path): The file. It need not exist.
+        check (Callable, optional): Raises a :class:`ValueError` for an object that is not valid.
+            (default: :obj:`None`)
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, check: Callable[[dict[str, Any]], None] | None = None) -> None:
         self.path = Path(path)
+        self._check = check
 
     def read(self) -> list[dict[str, Any]]:
-        r"""Returns the objects, in the order of the file."""
-        return [content for content, _ in self._lines()]
+        r"""Returns the valid objects, in the order of the file; warns of each line that is not."""
+        lines = self._lines()
+        for line in lines:
+            if line.wrong:
+                warn_skipped(self.path, line.number, line.content.get("key"), line.wrong)
+        return [line.content for line in lines if not line.wrong]
 
     def put(self, content: dict[str, Any]) -> None:
-        r"""Adds an object, or replaces the one with the same key."""
+        r"""Adds an object, or replaces the valid one with the same key."""
         # Raises for an invalid object before the lock is taken.
-        line = _dump(content)
+        text = _dump(content).encode()
         with self._lock():
-            lines = {own["key"]: text for own, text in self._lines()}
             # Other lines keep their text, so that those of a later version lose nothing.
-            lines[content["key"]] = line
+            texts, placed = [], False
+            for line in self._lines():
+                same = not line.wrong and line.content["key"] == content["key"]
+                texts.append(text if same else line.raw)
+                placed = placed or same
+            texts += [] if placed else [text]
             # Temporary files of a process that was killed while it wrote.
             for left in self.path.parent.glob(f".tmp-*-{self.path.name}"):
                 left.unlink(missing_ok=True)
             with write_whole(self.path) as temporary:
-                text = "".join(f"{line}\n" for line in lines.values())
-                temporary.write_text(text, encoding="utf-8", newline="\n")
+                temporary.write_bytes(b"".join(line + b"\n" for line in texts))
 
-    def _lines(self) -> list[tuple[dict[str, Any], str]]:
+    def _lines(self) -> list[_Line]:
         try:
-            text = self.path.read_text(encoding="utf-8")
+            data = self.path.read_bytes()
         except FileNotFoundError:
             return []
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{self.path} must be a text file in UTF-8: {error}") from error
-        found: list[tuple[dict[str, Any], str]] = []
+        found: list[_Line] = []
         places: dict[str, int] = {}
         # Not splitlines(), which also splits at characters that may occur within a JSON string.
-        for number, line in enumerate(text.split("\n"), 1):
-            if not line.strip():
+        for number, raw in enumerate(data.split(b"\n"), 1):
+            if not raw.strip():
                 continue
-            content = _load(line, f"{self.path}, line {number}")
-            first = places.setdefault(content["key"], number)
-            if first != number:
-                raise ValueError(
-                    f"{self.path}, line {number}: key must be unique, got {content['key']!r}, "
-                    f"which line {first} has too; remove one of the two"
-                )
-            found.append((content, line.strip()))
+            content: dict[str, Any] = {}
+            try:
+                content = _load(raw)
+                if self._check is not None:
+                    self._check(content)
+                if content["key"] in places:
+                    raise ValueError(
+                        f"key must be unique, got {content['key']!r}, which line "
+                        f"{places[content['key']]} has too; remove one of the two"
+                    )
+            except ValueError as error:
+                found.append(_Line(number, raw, content, str(error)))
+                continue
+            places[content["key"]] = number
+            found.append(_Line(number, raw.strip(), content))
         return found
 
     @contextmanager
@@ -108,15 +138,33 @@ def _dump(content: dict[str, Any]) -> str:
         ) from error
 
 
-def _load(line: str, where: str) -> dict[str, Any]:
+def _load(raw: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(line, parse_constant=_no_constant)
+        content = json.loads(raw.decode(), parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"must be text in UTF-8: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where}: must be one JSON object: {error}") from error
+        raise ValueError(f"must be one JSON object: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("key"), str):
-        raise ValueError(f"{where}: must be a JSON object with a key, got {line[:60]!r}")
+        raise ValueError(f"must be a JSON object with a key, got {raw[:60].decode()!r}")
     return content
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
+
+
+def warn_skipped(path: Path, number: int, key: Any, wrong: str) -> None:
+    r"""Warns of a line that is skipped. Python shows the same warning once.
+
+    Args:
+        path (Path): The file.
+        number (int): The number of the line, from 1.
+        key (str): The key of the line, if it is known.
+        wrong (str): The reason.
+    """
+    named = f", {key!r}" if isinstance(key, str) else ""
+    warnings.warn(
+        f"{path}, line {number}{named}: {wrong}; the line is skipped, and kept in the file",
+        stacklevel=1,
+    )

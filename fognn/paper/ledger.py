@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
+from fognn.paper.entry_checks import check_content
 from fognn.paper.jsonl_file import JsonlFile
 from fognn.paper.protocols import command_of
 from fognn.paper.tables import Planned, other_key, runs_of
@@ -64,18 +65,17 @@ class LedgerEntry:
         return content | {key: self.more[key] for key in sorted(self.more)}
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any], where: str = "entry") -> "LedgerEntry":
+    def from_dict(cls, content: dict[str, Any]) -> "LedgerEntry":
         r"""Builds a line from the result of :meth:`to_dict`; raises if a field is missing or has
         another type.
 
         Args:
             content (dict): The fields.
-            where (str, optional): The prefix of error messages. (default: :obj:`"entry"`)
         """
         for name, kind in _KINDS.items():
             if type(content.get(name)) is not kind:
                 got = repr(content[name])[:60] if name in content else "nothing"
-                raise ValueError(f"{where}: {name} must be of type {kind.__name__}, got {got}")
+                raise ValueError(f"{name} must be of type {kind.__name__}, got {got}")
         more = {name: value for name, value in content.items() if name not in _KINDS}
         return cls(**{name: content[name] for name in _KINDS}, more=more)
 
@@ -100,18 +100,31 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._lines = JsonlFile(self.path)
 
     def entries(self) -> list[LedgerEntry]:
-        r"""Returns all runs, in the order of the file; raises if a line is invalid."""
-        return [
-            LedgerEntry.from_dict(content, f"{self.path}, {content['key']}")
-            for content in self._lines.read()
-        ]
+        r"""Returns all runs, in the order of the file. A line that is invalid, or of another
+        version, is skipped with a warning."""
+        return [LedgerEntry.from_dict(content) for content in self._lines().read()]
 
     def add(self, entry: LedgerEntry) -> None:
         r"""Adds a run, or replaces the one with the same key."""
-        self._lines.put(entry.to_dict())
+        self._lines().put(entry.to_dict())
+
+    def _lines(self) -> JsonlFile:
+        runs: dict[tuple[str, ...], str] = {}
+
+        def check(content: dict[str, Any]) -> None:
+            try:
+                entry = LedgerEntry.from_dict(content)
+                run = check_content(content, self.path.stem)
+            except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+                # Not of a form that the checks know; any of these would end the whole table.
+                raise ValueError(f"must be a finished run: {error!r}"[:200]) from error
+            other = runs.setdefault(run, entry.key)
+            if other != entry.key:
+                raise ValueError(f"must be another run than {other!r}, which has the same config")
+
+        return JsonlFile(self.path, check)
 
 
 def ledger_of(table: str, results: Path) -> Ledger:

@@ -19,6 +19,7 @@ from fognn.training.config_section import flat
 from fognn.training.data import PLAIN_ZINC, few_shot
 from fognn.training.own_data import is_file, own_objective
 from fognn.utils import checks
+from fognn.utils.files import user_path
 
 __all__ = ["command_of", "config_of", "protocol"]
 
@@ -115,7 +116,7 @@ def _yaml(value: Any) -> str:
 
 
 def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
-    start = _own_start(DataConfig(str(Path(data).expanduser().resolve())), model, seed)
+    start = _own_start(DataConfig(str(user_path(data).resolve())), model, seed)
     start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
     objective = own_objective(start.data)
     return start.with_values(

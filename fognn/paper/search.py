@@ -169,26 +169,35 @@ class Choices:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._lines = JsonlFile(self.path)
+        self._lines = JsonlFile(self.path, lambda content: _check(_choice(content)))
 
     def all(self) -> list[Choice]:
-        r"""Returns all searches, in the order of the file."""
-        return [
-            _choice(content, f"{self.path}, {content['key']}") for content in self._lines.read()
-        ]
+        r"""Returns all searches, in the order of the file. An invalid line is skipped with a
+        warning."""
+        return [_choice(content) for content in self._lines.read()]
 
     def add(self, choice: Choice) -> None:
         r"""Adds a search, or replaces the one with the same key."""
         self._lines.put(asdict(choice))
 
 
-def _choice(content: dict[str, Any], where: str) -> Choice:
+def _check(choice: Choice) -> None:
+    for name in ("table", "row", "variant", "label", "metric"):
+        if not isinstance(getattr(choice, name), str):
+            raise ValueError(f"{name} must be a text, got {getattr(choice, name)!r}")
+    for trial in choice.tried:
+        numbers = (trial.lr, trial.weight_decay, trial.score)
+        if not isinstance(trial.key, str) or not all(type(n) in (int, float) for n in numbers):
+            raise ValueError(f"tried must have a key and three numbers each, got {trial}")
+
+
+def _choice(content: dict[str, Any]) -> Choice:
     try:
         tried = tuple(Trial(**_known(Trial, trial)) for trial in content["tried"])
         choice = Choice(**_known(Choice, content) | {"tried": tried})
         choice.picked  # noqa: B018, raises StopIteration if it is not one of the trials
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
-        raise ValueError(f"{where}: must be a search with its trials and its choice") from error
+        raise ValueError("must be a search with its trials and its choice") from error
     return choice
 
 

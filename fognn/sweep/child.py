@@ -2,7 +2,8 @@ r"""A worker process, which trains a run, or measures its speed, and ends when i
 
 It is started as ``python -m fognn.sweep.child``, and reads its request from the first line of
 standard input. The parent keeps the other end of that pipe open. When the parent ends, in any way,
-the kernel closes the pipe, and the worker saves the state of its run and ends.
+the kernel closes the pipe, and the worker saves the state of its run and ends; if its step takes
+longer than 10 seconds, it is killed.
 """
 
 import json
@@ -22,8 +23,11 @@ from fognn.training import Config, Stopped, fit
 
 __all__ = ["main", "train_one", "wait_for_lock"]
 
-# Seconds for an interrupted run to finish its step and to write a checkpoint.
+# Seconds to wait for the lock of an interrupted run.
 GRACE = 30.0
+# Seconds for a run whose parent has ended to finish its step and to write a checkpoint. An
+# evaluation may take longer; then the checkpoint is that of the last epoch.
+ORPHAN_GRACE = 10.0
 
 
 def main() -> int:
@@ -106,7 +110,9 @@ def _watch(lines: Iterator[str], go: threading.Event) -> None:
     for _ in lines:
         go.set()
     os.kill(os.getpid(), signal.SIGTERM)
-    threading.Event().wait(GRACE)
+    threading.Event().wait(ORPHAN_GRACE)
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)  # with the processes of its ranks
     os._exit(1)
 
 

@@ -16,6 +16,7 @@ from fognn.sweep.reproduce import unfinished
 from fognn.training import Config, TrainingConfig
 from fognn.training.progress import duration
 from fognn.training.run_folder import read_metrics
+from fognn.utils.files import user_path
 
 __all__ = ["Estimate", "Guess", "estimate", "fewest_epochs"]
 
@@ -131,7 +132,7 @@ def estimate(
         measured (Callable, optional): Measures runs that are trained at the same time.
             (default: :func:`~fognn.sweep.pace.paces`)
     """
-    runs, results = Path(runs).expanduser(), Path(results).expanduser()
+    runs, results = user_path(runs), user_path(results)
     left = unfinished(planned, runs, results, again)
     if not left:
         workers = 1

@@ -9,7 +9,7 @@ from fognn.sweep.pool import Job, Outcome
 from fognn.sweep.processes import Process, end, last_line, share_of, spawn, with_threads
 from fognn.utils import checks
 
-__all__ = ["LocalPool"]
+__all__ = ["LocalPool", "log_of"]
 
 # Seconds for interrupted runs to finish a step, which can take seconds, and to write a checkpoint.
 GRACE = 60.0
@@ -39,8 +39,7 @@ class LocalPool:
 
     def start(self, job: Job) -> None:
         job.folder.parent.mkdir(parents=True, exist_ok=True)
-        # Not inside the run folder, which must be empty when a run starts.
-        log = job.folder.with_name(f"{job.folder.name}.log")
+        log = log_of(job.folder)
         request = {
             "job": "train",
             "config": with_threads(job.config, self.threads).to_dict(),
@@ -86,6 +85,13 @@ class LocalPool:
                 end(slot.process)
                 self.slots[number] = None
         return outcomes
+
+
+def log_of(folder: Path) -> Path:
+    r"""Returns the file with the output of a run's process. It is removed when the run finishes, or
+    is interrupted; if the sweep was killed, by the next one."""
+    # Not inside the run folder, which must be empty when a run starts.
+    return folder.with_name(f"{folder.name}.log")
 
 
 @dataclass

@@ -10,17 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from fognn.training import Config
+from fognn.training.environment import cores
 
 __all__ = ["Process", "cores", "end", "last_line", "send", "share_of", "spawn", "with_threads"]
 
 Process = subprocess.Popen[bytes]
-
-
-def cores() -> int:
-    r"""Returns the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def share_of(workers: int) -> int:

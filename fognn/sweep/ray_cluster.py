@@ -15,7 +15,7 @@ from fognn.sweep.child import train_one
 from fognn.sweep.pool import Job, Outcome
 from fognn.sweep.processes import cores, with_threads
 from fognn.training import Stopped
-from fognn.utils.files import write_whole
+from fognn.utils.files import user_path, write_whole
 
 __all__ = ["RayPool", "files_of", "put_files", "run_task"]
 
@@ -76,7 +76,7 @@ class RayPool:
     def start(self, job: Job) -> None:
         config = with_threads(job.config, 1)
         if config.data.folder is not None:
-            place = str(Path(config.data.folder).expanduser().resolve())
+            place = str(user_path(config.data.folder).resolve())
             config = replace(config, data=replace(config.data, folder=place))
         folder = job.folder.resolve()
         request = {

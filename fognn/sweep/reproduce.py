@@ -7,13 +7,14 @@ from typing import Literal
 
 from fognn.paper.ledger import LedgerEntry, ledger_entry, ledger_of, relabelled
 from fognn.paper.tables import TABLES, Planned, runs_of
-from fognn.sweep.local import LocalPool
+from fognn.sweep.local import LocalPool, log_of
 from fognn.sweep.pace import fastest_split
 from fognn.sweep.pool import Job, Outcome, Pool, Summary
 from fognn.sweep.progress import SweepProgress
 from fognn.training import Config, Result, Stopped
 from fognn.training.run_folder import check_folder
 from fognn.training.signals import StopSignals
+from fognn.utils.files import user_path
 
 __all__ = ["collect", "reproduce", "unfinished"]
 
@@ -58,7 +59,7 @@ def reproduce(
         The keys of the trained and of the skipped runs, and the failed ones.
     """
     begin = time.monotonic()
-    runs, results = Path(runs).expanduser(), Path(results).expanduser()
+    runs, results = user_path(runs), user_path(results)
     todo, skipped = collect(planned, runs, results, again)
     trained: list[str] = []
     failed: list[Outcome] = []
@@ -136,6 +137,7 @@ def collect(
             if trained:
                 _rename(folder)
             continue
+        log_of(folder).unlink(missing_ok=True)  # left by a sweep that was killed
         entry = ledger_entry(run, folder) if trained else relabelled(known[run.key], run)
         if run.key not in known or known[run.key].to_dict() != entry.to_dict():
             ledger_of(run.table, results).add(entry)

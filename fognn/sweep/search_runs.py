@@ -7,6 +7,7 @@ from fognn.paper.ledger import ledger_of
 from fognn.paper.search import Choice, Choices, choices_file, choose, grid, with_choice
 from fognn.paper.tables import Planned
 from fognn.sweep.pool import Summary
+from fognn.utils.files import user_path
 
 __all__ = ["search", "trials"]
 
@@ -32,7 +33,7 @@ def search(
     Returns:
         The runs with the chosen learning rates and weight decays, and the choices.
     """
-    results = Path(results).expanduser()
+    results = user_path(results)
     summary = train(trials(planned))
     if summary.failed:
         raise ValueError(f"search: all runs must finish before one can be chosen; {summary}")

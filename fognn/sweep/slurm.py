@@ -10,7 +10,7 @@ from fognn.paper.tables import Planned
 from fognn.sweep.processes import with_threads
 from fognn.training.run_folder import check_folder
 from fognn.utils import checks
-from fognn.utils.files import write_whole
+from fognn.utils.files import user_path, write_whole
 
 __all__ = ["export_slurm"]
 
@@ -122,7 +122,7 @@ def export_slurm(
             raise ValueError(
                 f"export_slurm: options must be of sbatch, such as --mem=4G, got {option!r}"
             )
-    path, runs = Path(path).expanduser().resolve(), Path(runs).expanduser().resolve()
+    path, runs = user_path(path).resolve(), user_path(runs).resolve()
     lines = []
     for run in planned:
         folder = run.folder(runs)

@@ -1,6 +1,5 @@
 r"""Checkpoints: written atomically, and read without running any code that they name."""
 
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from torch.nn import Module
 
 from fognn.models import Task, create_model
 from fognn.training.config import Config
+from fognn.training.machine_limits import data_too_large, is_out_of_memory
 from fognn.utils import checks
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, write_whole
-from fognn.utils.torch_files import load_torch
+from fognn.utils.files import DAMAGE, user_path, write_whole
+from fognn.utils.torch_files import check_sums, load_torch
 
 __all__ = [
     "load",
@@ -21,6 +21,7 @@ __all__ = [
     "model_arguments",
     "read_checkpoint",
     "rebuild",
+    "restore_best",
     "untrained_model",
     "write_checkpoint",
 ]
@@ -40,7 +41,12 @@ def untrained_model(config: Config, task: Task | None) -> Module:
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        return create_model(config.model.name, task, **model_arguments(config, task))
+        try:
+            return create_model(config.model.name, task, **model_arguments(config, task))
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise data_too_large(error) from error
 
 
 def model_arguments(config: Config, task: Task | None) -> dict[str, Any]:
@@ -78,19 +84,69 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         FileError: If the file is damaged, or is not a checkpoint of this version.
     """
     try:
+        check_sums(path)
         content = load_torch(path)
-        with zipfile.ZipFile(path) as parts:  # torch does not verify the checksums
-            if (broken := parts.testzip()) is not None:
-                raise ValueError(f"the checksum of {broken} is wrong")
     except FileNotFoundError as error:
+        if (Path(path).parent / "metrics.csv").exists():
+            raise FileError(f"{path} does not exist: {_remedy(Path(path))}") from error
         raise ValueError(f"{path} does not exist: the run has not finished an epoch yet") from error
     except DAMAGE as error:
         raise FileError(
-            f"{path} is damaged ({type(error).__name__}): remove it to train from the beginning"
+            f"{path} is damaged ({type(error).__name__}): {_remedy(Path(path))}"
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileError(f"{path} is not a checkpoint of this version of fognn")
     return content
+
+
+def _remedy(path: Path) -> str:
+    r"""Returns what to do about a checkpoint that is lost."""
+    if (path.parent / "result.json").exists():
+        return f"remove the folder {path.parent} to train the run again"
+    if path.name == "last.ckpt":
+        return "remove it to train from the beginning" if path.exists() else "train the run again"
+    if (path.parent / "config.yaml").exists():
+        return "resume the run, which writes it again if it can"
+    return "copy it again from its run folder"
+
+
+def restore_best(
+    path: Path, config: Config, task: Task | None, saved: dict[str, Any], done: int, best: int
+) -> bool:
+    r"""Checks the checkpoint of the best epoch of a run that is resumed. If it is missing or
+    damaged, writes it again from that of the last epoch.
+
+    Args:
+        path (Path): The checkpoint of the best epoch.
+        config (Config): The run.
+        task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
+            images.
+        saved (dict): The checkpoint of the last epoch.
+        done (int): Number of epochs after which it was saved, or 0 if that was within an epoch.
+        best (int): The best epoch, from 1.
+
+    Returns:
+        Whether it was written.
+
+    Raises:
+        FileError: If the best epoch is an earlier one, so that its weights are lost.
+    """
+    try:
+        # After a kill between the two files it is one epoch ahead, and is written again.
+        if read_checkpoint(path).get("epoch") in (best, len(saved["state"]["history"]) + 1):
+            return False
+        state = "of another epoch"
+    except FileError:
+        state = "damaged" if path.exists() else "missing"
+    except ValueError:
+        state = "missing"
+    if done != best:
+        raise FileError(
+            f"{path} is {state}, and the weights of the best epoch, {best}, are in no other file: "
+            f"remove {path.with_name('last.ckpt')} to train the run from the beginning"
+        )
+    write_checkpoint(path, config, task, {"model": saved["model"], "epoch": best})
+    return True
 
 
 def rebuild(content: dict[str, Any]) -> tuple[Module, Config, Task | None]:
@@ -118,7 +174,7 @@ def load(run: str | Path, checkpoint: str = "best") -> Module:
         checkpoint (str, optional): ``"best"`` for the epoch with the best validation metric, or
             ``"last"``. (default: :obj:`"best"`)
     """
-    if (Path(run).expanduser() / "config.json").is_file():
+    if (user_path(run) / "config.json").is_file():
         from fognn.models import PretrainedNet
 
         return PretrainedNet.from_pretrained(run)
@@ -132,7 +188,7 @@ def load_run(run: str | Path, checkpoint: str = "best") -> tuple[Module, Config,
         run (str): A run folder, or a checkpoint in one.
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
     """
-    path = Path(run).expanduser()
+    path = user_path(run)
     if path.is_file():
         return rebuild(read_checkpoint(path))
     checks.one_of("load", "checkpoint", checkpoint, ("best", "last"))

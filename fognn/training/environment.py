@@ -12,7 +12,7 @@ import torch
 from fognn import __version__
 from fognn.datasets.sources import cache_dir, data_dir
 
-__all__ = ["commit", "device_of", "environment", "report_environment"]
+__all__ = ["commit", "cores", "device_of", "environment", "report_environment"]
 
 _PACKAGES = ("torch", "torch_geometric", "lightning", "torchmetrics", "numpy")
 
@@ -33,11 +33,10 @@ def environment() -> dict[str, Any]:
         "machine": {
             "system": platform.platform(),
             "cpu": _cpu(),
-            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
-            else os.cpu_count(),
+            "cores": cores(),
             "memory_gib": _memory(),
         },
-    }  # fmt: skip
+    }
 
 
 def report_environment() -> str:
@@ -56,6 +55,13 @@ def report_environment() -> str:
     }
     width = max(map(len, lines))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in lines.items())
+
+
+def cores() -> int:
+    r"""Returns the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def device_of(name: str) -> str:

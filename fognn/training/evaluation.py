@@ -16,6 +16,7 @@ from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import Loader, open_split
 from fognn.training.fabric import make_fabric, threads_of
 from fognn.training.objective import Meter, loss_of
+from fognn.utils.files import user_path
 
 __all__ = ["answer", "evaluate", "evaluate_model"]
 
@@ -81,9 +82,9 @@ def evaluate(
         The loss, and the metric over batches and over items, with the names of the columns of
         ``metrics.csv``. For a run over folds, the mean over folds, each at its own checkpoint.
     """
-    folds = sorted(Path(run).expanduser().glob("fold-*/config.yaml"))
+    folds = sorted(user_path(run).glob("fold-*/config.yaml"))
     if folds:
-        if not (Path(run).expanduser() / "result.json").is_file():
+        if not (user_path(run) / "result.json").is_file():
             raise ValueError(
                 f"run must have finished all its folds, or name one of them, such as {run}/fold-1, "
                 f"got {str(run)!r}"

@@ -12,9 +12,12 @@ from lightning.fabric.strategies.ddp import DDPStrategy
 from torch.nn.parallel import DistributedDataParallel
 
 from fognn.training.config import Config
-from fognn.training.environment import device_of
+from fognn.training.environment import cores, device_of
 
-__all__ = ["make_fabric", "rank", "threads_of", "without_denormals", "world"]
+__all__ = ["check_threads", "make_fabric", "rank", "threads_of", "without_denormals", "world"]
+
+
+_FEWEST_THREADS = 64  # allowed on any machine
 
 
 def world() -> tuple[int, int]:
@@ -69,9 +72,26 @@ def _ddp() -> DDPStrategy:
     return DDPStrategy(**options)
 
 
+def check_threads(config: Config) -> None:
+    r"""Raises if a run has many more threads than this machine has cores. Thousands of threads wait
+    for each other without end, or exceed what the system allows, which ends the process.
+
+    The limit depends on the machine, so a :class:`~fognn.training.Config` of another one can be
+    read.
+    """
+    here = cores()
+    most = max(_FEWEST_THREADS, 4 * here)
+    if config.machine.threads is not None and config.machine.threads > most:
+        raise ValueError(
+            f"config: machine.threads must be at most {most} on this machine, which has {here} "
+            f"cores, got {config.machine.threads}"
+        )
+
+
 @contextmanager
 def threads_of(config: Config) -> Iterator[None]:
     r"""Sets torch's number of threads within the block."""
+    check_threads(config)
     before = torch.get_num_threads()
     torch.set_num_threads(config.machine.threads or max(1, before // config.machine.ranks))
     try:

@@ -17,7 +17,12 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
 from fognn.models import Task, count_parameters
-from fognn.training.checkpoint import read_checkpoint, untrained_model, write_checkpoint
+from fognn.training.checkpoint import (
+    read_checkpoint,
+    restore_best,
+    untrained_model,
+    write_checkpoint,
+)
 from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import (
     Loader,
@@ -31,6 +36,12 @@ from fognn.training.environment import commit
 from fognn.training.evaluation import answer, evaluate_model
 from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
 from fognn.training.loggers import make_logger
+from fognn.training.machine_limits import (
+    BusyCores,
+    data_too_large,
+    is_out_of_memory,
+    out_of_memory,
+)
 from fognn.training.objective import Meter, loss_of
 from fognn.training.progress import RunProgress
 from fognn.training.result import Result, summarise
@@ -101,7 +112,12 @@ def fit_one(
         return Result.read(folder)
     first = rank() == 0
     # Before the folder is created, so that invalid settings or data leave no folder.
-    parts = Parts.of(config)
+    try:
+        parts = Parts.of(config)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise data_too_large(error) from error
     run = RunFolder(folder, config) if first else None
     try:
         own = make_logger(logger, folder, config) if first and logger is not None else None
@@ -113,8 +129,13 @@ def fit_one(
         if run is not None:
             run.log(str(error))
         raise
-    except RuntimeError as error:
-        if not _lost_rank(error):
+    except (MemoryError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            full = out_of_memory(error, config, folder)
+            if run is not None:
+                run.log(str(full))
+            raise full from error
+        if isinstance(error, MemoryError) or not _lost_rank(error):
             raise
         lost = (
             f"rank {rank()} lost the connection to another rank, which has ended; the checkpoint "
@@ -165,6 +186,10 @@ def _train(
                 f"the run in {folder} was interrupted within an epoch: machine.ranks must be 1 to "
                 f"resume it, got {fabric.world_size}"
             )
+        if run is not None and state.best_epoch:
+            done = 0 if state.batch else len(state.history)
+            if restore_best(run.best, config, task, saved, done, state.best_epoch):
+                run.log(f"{run.best.name} was missing or damaged: written again from last.ckpt")
 
     here = commit()
     if here is not None and here not in state.commits:
@@ -194,6 +219,8 @@ def _train(
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
             run.write_metrics(state.history)
+    on_cpu = fabric.device.type == "cpu"
+    busy = BusyCores(torch.get_num_threads() if on_cpu else 1)
     with closing(progress), StopSignals() as signals:
         while not state.stopped:
             epoch = len(state.history)
@@ -217,6 +244,9 @@ def _train(
                 optimizer.step()
                 meter.update(prediction, target, loss)
                 progress.step(value)
+                if run is not None and (slow := busy.message()):
+                    run.log(slow)
+                    warnings.warn(slow, stacklevel=2)
                 if signals.asked:
                     place = f"epoch {epoch + 1} after batch {number + 1} of {len(train)}, the state"
                     if fabric.world_size == 1:

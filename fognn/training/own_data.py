@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
+from fognn.datasets.graph_checks import count_values
 from fognn.datasets.graph_files import read_graphs
 from fognn.datasets.molecules import read_smiles_csv
 from fognn.loader.order import epoch_order
 from fognn.models import TASKS, Task
 from fognn.training.config import DataConfig
+from fognn.utils.files import user_path
 
 __all__ = ["is_file", "own_graphs", "own_objective", "own_task"]
 
@@ -52,14 +54,14 @@ def own_task(data: DataConfig) -> Task:
     first = graphs[0]
     y, level = torch.as_tensor(first.y), _level(graphs)
     if y.is_floating_point():
-        out = y[0].numel() if y.dim() else 1
+        out = y.shape[1:].numel() if y.dim() else 1
     else:
-        out = max(2, 1 + max(int(torch.as_tensor(graph.y).max()) for graph in graphs))
+        out = max(2, count_values(data.name, "y", [torch.as_tensor(g.y) for g in graphs]))
     return Task(
         level,
         out,
-        **_inputs("node", [graph.x for graph in graphs]),
-        **_inputs("edge", [graph.edge_attr for graph in graphs]),
+        **_inputs(data.name, "node", "x", [graph.x for graph in graphs]),
+        **_inputs(data.name, "edge", "edge_attr", [graph.edge_attr for graph in graphs]),
     )
 
 
@@ -76,7 +78,7 @@ def _suffix(data: DataConfig) -> str:
 
 
 def _read(data: DataConfig) -> list[Data]:
-    path = Path(data.name).expanduser()
+    path = user_path(data.name)
     changed = path.stat().st_mtime_ns if path.exists() else 0
     return _read_once(str(path), changed, data.smiles, data.target, data.skip_bad)
 
@@ -133,10 +135,10 @@ def _level(graphs: list[Data]) -> str:
     )
 
 
-def _inputs(kind: str, values: list[Any]) -> dict[str, Any]:
+def _inputs(where: str, kind: str, name: str, values: list[Any]) -> dict[str, Any]:
     first = values[0]
     if first is None:
         return {}
     if not first.is_floating_point() and (first.dim() == 1 or first.size(1) == 1):
-        return {f"{kind}_tokens": 1 + max(int(v.max()) if v.numel() else 0 for v in values)}
+        return {f"{kind}_tokens": count_values(where, name, values)}
     return {f"{kind}_channels": 1 if first.dim() == 1 else first.size(1)}

@@ -124,7 +124,10 @@ class Result:
         except FileNotFoundError as error:
             raise ValueError(f"{folder} is not a finished run: it has no result.json") from error
         except (ValueError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} is not a valid result: {error}") from error
+            raise ValueError(
+                f"{path} is not a valid result ({error}): remove it and train the run again, which "
+                "resumes from last.ckpt"
+            ) from error
 
     def __str__(self) -> str:
         name = self.metric.replace("_", " ")

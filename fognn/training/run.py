@@ -16,13 +16,14 @@ from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import folded, task_of
 from fognn.training.environment import device_of
-from fognn.training.fabric import rank
+from fognn.training.fabric import check_threads, rank
 from fognn.training.folds import fit_folds
 from fognn.training.loggers import check_logger
 from fognn.training.loop import fit_one
 from fognn.training.result import Result
 from fognn.training.run_folder import check_folder
 from fognn.utils.errors import FileError, Stopped, TrainingError
+from fognn.utils.files import user_path
 
 __all__ = ["fit"]
 
@@ -53,11 +54,12 @@ def fit(
         TrainingError: If the loss is not finite, a rank ends, or another process uses the folder.
         Stopped: If the run was interrupted (Ctrl-C or SIGTERM); its state is saved.
     """
-    folder = Path(folder).expanduser()
+    folder = user_path(folder)
     if command is None:
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
     if not (folder / "result.json").exists():  # raises before the folder is created
         device_of(config.machine.device)
+        check_threads(config)
         if logger is not None:
             check_logger(logger)
     if folded(config.data) and config.data.fold is None:

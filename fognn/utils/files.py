@@ -17,7 +17,15 @@ from pathlib import Path
 
 from fognn.utils.errors import FileError
 
-__all__ = ["DAMAGE", "disk_error", "sha256_of", "unzip", "write_whole"]
+__all__ = [
+    "DAMAGE",
+    "check_regular",
+    "disk_error",
+    "sha256_of",
+    "unzip",
+    "user_path",
+    "write_whole",
+]
 
 # The exceptions that numpy, zipfile and torch raise for truncated or corrupted files.
 DAMAGE = (
@@ -50,6 +58,36 @@ def disk_error(path: Path, error: OSError) -> FileError:
         "writable, or name another one (FOGNN_CACHE for the cache, root= for a dataset, -o for a "
         "run)"
     )
+
+
+def user_path(path: str | Path) -> Path:
+    r"""Returns a path with a leading ``~`` or ``~user`` replaced by the home directory.
+
+    Raises:
+        FileError: If there is no such user, or no home directory.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise FileError(
+            f"{path} begins with a home directory that is not known: name the folder in full, or "
+            "set HOME (FOGNN_CACHE for the cache)"
+        ) from error
+
+
+def check_regular(path: Path) -> None:
+    r"""Raises a :class:`FileError` unless a path names a regular file, or a link to one. A pipe
+    or a device could block, or never end."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise FileError(f"{path} cannot be read ({error.strerror}): name another file") from error
+    if not stat.S_ISREG(mode):
+        kind = {
+            **{stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"},
+            **{stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"},
+        }.get(stat.S_IFMT(mode), "something else")
+        raise FileError(f"{path} must be a regular file, it is {kind}")
 
 
 def sha256_of(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Safe loading of torch files: no code that a file names is run."""
 
 import re
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,6 +50,8 @@ def load_torch(
         RefusedNameError: If the file names anything else.
         Exception: The exception of :meth:`torch.load`, if the file is damaged.
     """
+    if Path(path).exists() and not Path(path).is_file():
+        raise OSError(f"{path} is not a regular file")
     try:
         with _only_safe(names):
             return torch.load(path, map_location=map_location, weights_only=True, mmap=mmap)
@@ -59,6 +62,20 @@ def load_torch(
         raise RefusedNameError(found[1]) from error
     except AssertionError as error:  # raised by torch for a damaged file in its legacy format
         raise UnpicklingError(str(error)) from error
+
+
+def check_sums(path: str | Path) -> None:
+    r"""Reads a file of :meth:`torch.save` and compares its checksums, which torch does not do.
+
+    Raises:
+        ValueError: If a checksum is wrong.
+        zipfile.BadZipFile: If the file is damaged otherwise.
+    """
+    if not Path(path).is_file() and Path(path).exists():
+        raise OSError(f"{path} is not a regular file")
+    with zipfile.ZipFile(path) as parts:
+        if (broken := parts.testzip()) is not None:
+            raise ValueError(f"the checksum of {broken} is wrong")
 
 
 @contextmanager

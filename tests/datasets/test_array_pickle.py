@@ -215,3 +215,40 @@ def test_an_interrupt_is_not_hidden(tmp_path, monkeypatch):
     monkeypatch.setattr("fognn.datasets.array_pickle._plain", interrupt)
     with pytest.raises(KeyboardInterrupt):
         load_arrays(write(tmp_path / "a.pkl", [1]))
+
+
+def test_a_place_far_beyond_the_file(tmp_path):
+    # Python's unpickler would make a list of 2**31 places, of 16 GiB.
+    for content in (b"\x80\x04]r\xff\xff\xff\x7f.", b"]p2147483647\n.", b"]p-1\n."):
+        (tmp_path / "a.pkl").write_bytes(content)
+        with pytest.raises(FileError, match=r"a\.pkl is not a whole pickle of arrays \(ValueError"):
+            load_arrays(tmp_path / "a.pkl")
+
+
+@pytest.mark.parametrize("kind", ["arrays", "ranges", "bytes", "lists"])
+def test_content_that_grows(tmp_path, kind):
+    size = 2**22
+    raw = b"B" + size.to_bytes(4, "little") + bytes(size)  # memoised, and used a hundred times
+    header = b"\x80\x03" + raw + b"q\x000]q\x01("
+    if kind == "arrays":
+        dtype = b"cnumpy\ndtype\nX\x02\x00\x00\x00u1\x85R"
+        one = b"cnumpy.core.numeric\n_frombuffer\nh\x00" + dtype
+        one += b"J" + size.to_bytes(4, "little") + b"\x85X\x01\x00\x00\x00C" + b"tR"
+        one = one.replace(b"_frombuffer\n", b"_frombuffer\n(", 1)
+    elif kind == "ranges":
+        one = b"cbuiltins\nrange\nJ" + (2**21).to_bytes(4, "little") + b"\x85R"
+    elif kind == "bytes":
+        one = b"cbuiltins\nbytes\nh\x00\x85R"
+    else:
+        one = b"cbuiltins\nlist\nh\x00\x85R"
+    (tmp_path / "a.pkl").write_bytes(header + one * 100 + b"e.")
+    with pytest.raises(FileError, match="its content is more than 8 times as large as the file"):
+        load_arrays(tmp_path / "a.pkl")
+    (tmp_path / "a.pkl").write_bytes(header + one + b"e.")
+    load_arrays(tmp_path / "a.pkl")
+
+
+def test_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "a.pkl")
+    with pytest.raises(FileError, match=r"a\.pkl must be a regular file, it is a pipe"):
+        load_arrays(tmp_path / "a.pkl")

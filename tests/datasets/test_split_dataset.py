@@ -1,4 +1,5 @@
 import os
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -18,6 +19,7 @@ from fognn.datasets.split_dataset import (
     slices_of,
 )
 from fognn.utils.errors import FileError
+from fognn.utils.torch_files import check_sums
 
 
 def stored(root) -> list[str]:
@@ -65,16 +67,53 @@ def test_failure_leaves_nothing(tmp_path, monkeypatch):
     assert len(PATTERN(tmp_path, num_graphs=2)) == 2
 
 
+def content_of(dataset) -> list[dict[str, torch.Tensor]]:
+    return [graph.to_dict() for graph in dataset]
+
+
+def assert_made_again(root, path, expected) -> None:
+    again = content_of(PATTERN(root, num_graphs=2))
+    assert all(torch.equal(a[k], b[k]) for a, b in zip(again, expected, strict=True) for k in b)
+    check_sums(path)
+
+
 @pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
-def test_damaged_processed_file_is_said(tmp_path, keep):
-    PATTERN(tmp_path, num_graphs=2)
+def test_a_damaged_processed_file_is_made_again(tmp_path, keep):
+    expected = content_of(PATTERN(tmp_path, num_graphs=2))
     (path,) = (tmp_path / "processed").glob("*.pt")
     whole = path.read_bytes()
     path.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
-    with pytest.raises(FileError, match=r"is damaged .* remove it"):
-        PATTERN(tmp_path, num_graphs=2)
-    path.unlink()
-    assert len(PATTERN(tmp_path, num_graphs=2)) == 2
+    assert_made_again(tmp_path, path, expected)
+
+
+def test_a_flipped_byte_is_noticed_wherever_it_is(tmp_path):
+    expected = content_of(PATTERN(tmp_path, num_graphs=2))
+    (path,) = (tmp_path / "processed").glob("*.pt")
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as file:
+        parts = file.infolist()
+    for part in parts:
+        name, extra = whole[part.header_offset + 26 :][:2], whole[part.header_offset + 28 :][:2]
+        start = part.header_offset + 30 + sum(int.from_bytes(n, "little") for n in (name, extra))
+        # A label, an edge, or, in the pickle, a size.
+        for place in (start, start + part.file_size // 2, start + part.file_size - 1):
+            wrong = bytearray(whole)
+            wrong[place] ^= 0x40
+            path.write_bytes(bytes(wrong))
+            with pytest.raises(ValueError, match="checksum"):
+                check_sums(path)
+    assert_made_again(tmp_path, path, expected)
+
+
+def test_sizes_of_128_tebibytes(tmp_path):
+    expected = content_of(PATTERN(tmp_path, num_graphs=2))
+    (path,) = (tmp_path / "processed").glob("*.pt")
+    whole = path.read_bytes()
+    # The number of nodes in the pickle, of 2 bytes (M) or of 4 (J), made as large as it can be.
+    place = whole.index(b"_rebuild_tensor")
+    place = min(p for p in (whole.find(b"M", place), whole.find(b"J", place)) if p > 0)
+    path.write_bytes(whole[: place + 1] + b"\xff\xff" + whole[place + 3 :])
+    assert_made_again(tmp_path, path, expected)
 
 
 def test_root_defaults_to_the_cache(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 import copy
 import json
 import os
+import re
 import resource
 import shutil
 import socket
@@ -365,3 +366,41 @@ def test_the_name_is_found_when_it_is_asked_for() -> None:
     assert fognn.models.PretrainedNet is PretrainedNet
     with pytest.raises(AttributeError, match="has no attribute 'Pretrained'"):
         fognn.models.Pretrained  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *[("channels", value) for value in (10**5, 10**9, 2**62, 10**400, -(10**9), 1e300)],
+        *[("layers", value) for value in (10**4, 10**9, 2**70)],
+    ],
+)
+def test_nonsense_sizes(tmp_path: Path, key: str, value: float) -> None:
+    file = saved(tmp_path) / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+    got = re.escape(str(value)[:5])
+    assert_one_line(tmp_path, f"config.json: {key} must be at most .*, got {got}")
+
+
+def test_nonsense_sizes_of_the_task(tmp_path: Path) -> None:
+    file = saved(tmp_path) / "config.json"
+    config = json.loads(file.read_text())
+    config["task"]["node_tokens"] = 2**50
+    file.write_text(json.dumps(config))
+    assert_one_line(tmp_path, f"config.json: node_tokens must be at most .*, got {2**50}")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_deep_json(tmp_path: Path, name: str, text: str) -> None:
+    file = saved(tmp_path) / name
+    size = len(text).to_bytes(8, "little") if name == "model.safetensors" else b""
+    file.write_bytes(size + text.encode())
+    assert_one_line(tmp_path, "no whole")
+
+
+def test_sizes_of_tensors_that_are_not_there(tmp_path: Path) -> None:
+    header = json.dumps({"a": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}})
+    content = len(header).to_bytes(8, "little") + header.encode()
+    (saved(tmp_path) / "model.safetensors").write_bytes(content)
+    assert_one_line(tmp_path, "holds no whole network")

@@ -60,7 +60,7 @@ def test_order_and_replacement(tmp_path: Path) -> None:
 def test_any_json_comes_back(content: dict[str, Any], key: str) -> None:
     text = jsonl_file._dump(content | {"key": key})
     assert "\n" not in text
-    assert jsonl_file._load(text, "here") == content | {"key": key}
+    assert jsonl_file._load(text.encode()) == content | {"key": key}
 
 
 def test_the_order_of_keys_is_fixed() -> None:
@@ -107,25 +107,50 @@ def test_what_is_no_json_is_not_written(tmp_path: Path, content: Any, reason: st
 def test_a_damaged_line_is_named_and_kept(tmp_path: Path, text: str, number: int) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(text)
-    with pytest.raises(ValueError, match=rf"a\.jsonl, line {number}: must be"):
-        JsonlFile(path).read()
-    with pytest.raises(ValueError, match=rf"a\.jsonl, line {number}: must be"):
-        JsonlFile(path).put(line("new"))
-    assert path.read_text() == text
+    with pytest.warns(UserWarning, match=rf"a\.jsonl, line {number}: must be .* is skipped"):
+        before = JsonlFile(path).read()
+    assert before == [line("a")] * (number > 1)
+    JsonlFile(path).put(line("new"))
+    kept = "\n".join(part for part in text.split("\n") if part)
+    assert path.read_text() == f'{kept}\n{{"key": "new"}}\n'
+    with pytest.warns(UserWarning, match=r"a\.jsonl, line"):
+        assert JsonlFile(path).read() == [*before, line("new")]
 
 
 def test_a_key_twice(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text('{"key": "a"}\n{"key": "b"}\n{"key": "a"}\n')
-    with pytest.raises(ValueError, match=r"line 3: key must be unique, got 'a', which line 1 has"):
-        JsonlFile(path).read()
+    path.write_text('{"key": "a"}\n{"key": "b"}\n{"key": "a", "v": 1}\n')
+    words = r"line 3, 'a': key must be unique, got 'a', which line 1 has"
+    with pytest.warns(UserWarning, match=words):
+        assert JsonlFile(path).read() == [line("a"), line("b")]
+    JsonlFile(path).put(line("a", v=2))
+    assert on_disk(path) == [line("a", v=2), line("b"), line("a", v=1)]
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"key": "\xff"}\n')
-    with pytest.raises(ValueError, match=r"a\.jsonl must be a text file in UTF-8"):
-        JsonlFile(path).read()
+    path.write_bytes(b'{"key": "\xff"}\n{"key": "a"}\n')
+    with pytest.warns(UserWarning, match=r"a\.jsonl, line 1: must be text in UTF-8"):
+        assert JsonlFile(path).read() == [line("a")]
+    JsonlFile(path).put(line("b"))
+    assert path.read_bytes() == b'{"key": "\xff"}\n{"key": "a"}\n{"key": "b"}\n'
+
+
+def test_the_check_of_a_file(tmp_path: Path) -> None:
+    def positive(content: dict[str, Any]) -> None:
+        if not content.get("v", 1) > 0:
+            raise ValueError(f"v must be positive, got {content['v']}")
+
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"key": "a", "v": -1}\n{"key": "b"}\n')
+    lines = JsonlFile(path, positive)
+    # The new line of the same key is added, and what was wrong with the old one can be looked up.
+    lines.put(line("a", v=3))
+    assert on_disk(path) == [line("a", v=-1), line("b"), line("a", v=3)]
+    with pytest.warns(UserWarning, match=r"a\.jsonl, line 1, 'a': v must be positive, got -1"):
+        assert lines.read() == [line("b"), line("a", v=3)]
+    lines.put(line("a", v=4))
+    assert on_disk(path) == [line("a", v=-1), line("b"), line("a", v=4)]
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n\n", "  "])
@@ -179,13 +204,13 @@ def test_killed_during_an_add(tmp_path: Path, moment: str) -> None:
     lines = JsonlFile(path)
     lines.put(line("a", v=1))
     lines.put(line("b", v=1))
-    real_replace, real_write = os.replace, Path.write_text
+    real_replace, real_write = os.replace, Path.write_bytes
 
     def die(*_: Any, **__: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def half(self: Path, text: str, **options: Any) -> None:
-        real_write(self, text[: len(text) // 2], **options)
+    def half(self: Path, data: bytes) -> None:
+        real_write(self, data[: len(data) // 2])
         die()
 
     def after(*names: Any) -> None:
@@ -195,9 +220,9 @@ def test_killed_during_an_add(tmp_path: Path, moment: str) -> None:
     def work() -> None:
         # Only this process has these; it ends with them.
         if moment == "before the text":
-            Path.write_text = die  # type: ignore[assignment,method-assign]
+            Path.write_bytes = die  # type: ignore[assignment,method-assign]
         elif moment == "half the text":
-            Path.write_text = half  # type: ignore[assignment,method-assign]
+            Path.write_bytes = half  # type: ignore[assignment,method-assign]
         else:
             os.replace = die if moment == "before" else after  # type: ignore[assignment]
         lines.put(line("a", v=2))

@@ -126,12 +126,13 @@ def test_what_is_missing_or_wrong_is_named(tmp_path: Path, name: str) -> None:
     content = entry(plan("zinc", ["gcn"])[0], 0.5).to_dict()
     path = tmp_path / "zinc.jsonl"
     path.write_text(json.dumps(content | {name: None}) + "\n")
-    with pytest.raises(ValueError, match=rf"jsonl, zinc/gcn-seed0: {name} must be .*, got None"):
-        Ledger(path).entries()
+    words = rf"jsonl, line 1, 'zinc/gcn-seed0': {name} must be .*, got None"
+    with pytest.warns(UserWarning, match=words):
+        assert Ledger(path).entries() == []
     del content[name]
     path.write_text(json.dumps(content) + "\n")
-    with pytest.raises(ValueError, match=rf"{name} must be of type .*, got nothing"):
-        Ledger(path).entries()
+    with pytest.warns(UserWarning, match=rf"{name} must be of type .*, got nothing"):
+        assert Ledger(path).entries() == []
 
 
 def test_a_damaged_line(tmp_path: Path) -> None:
@@ -139,8 +140,8 @@ def test_a_damaged_line(tmp_path: Path) -> None:
     ledger.add(entry(plan("zinc", ["gcn"])[0], 0.5))
     with open(ledger.path, "a") as file:
         file.write('{"key": "zinc/fog-se')
-    with pytest.raises(ValueError, match=r"zinc\.jsonl, line 2: must be one JSON object"):
-        ledger.entries()
+    with pytest.warns(UserWarning, match=r"zinc\.jsonl, line 2: must be one JSON object"):
+        assert len(ledger.entries()) == 1
 
 
 def test_numbers_of_a_curve() -> None:

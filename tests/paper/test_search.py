@@ -145,15 +145,21 @@ def test_it_is_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"tried": None}, {"tried": [3]}, {"tried": []}, {"lr": 0.3}, {"tried": [{"lr": 1}]}]
+    ("change", "wrong"),
+    [
+        *[({"tried": tried}, "must be a search") for tried in (None, [3], [], [{"lr": 1}])],
+        ({"lr": 0.3}, "must be a search"),
+        ({"row": 3}, "row must be a text, got 3"),
+    ],
 )
-def test_a_damaged_choice(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_a_damaged_choice(tmp_path: Path, change: dict[str, Any], wrong: str) -> None:
     path = choices_file(tmp_path, "zinc")
     choices = Choices(path)
     choices.add(choose(ROW, searched(ROW, [0.5] * 12)))
     path.write_text(json.dumps(json.loads(path.read_text()) | change) + "\n")
-    with pytest.raises(ValueError, match=r"zinc\.jsonl, zinc/gcn\+fog-seed0: must be a search"):
-        choices.all()
+    words = r"zinc\.jsonl, line 1, 'zinc/gcn\+fog-seed0': "
+    with pytest.warns(UserWarning, match=words + wrong):
+        assert choices.all() == []
 
 
 def test_trials_do_not_fill_the_table() -> None:

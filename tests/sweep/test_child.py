@@ -114,3 +114,38 @@ def test_a_stale_lock_does_not_block(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waits"))
     wait_for_lock(tmp_path)
     wait_for_lock(tmp_path / "not there")
+
+
+# A worker that does not look at signals, and has a process of its own, as a run with ranks.
+STUBBORN = """
+import signal, subprocess, time
+from fognn.sweep import child
+def work(request, go):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
+    time.sleep(600)
+child.ORPHAN_GRACE, child._work = 0.2, work
+child.main()
+"""
+
+
+def test_a_step_that_does_not_end(tmp_path: Path) -> None:
+    worker = subprocess.Popen(
+        [sys.executable, "-c", STUBBORN],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    try:
+        worker.stdin.write(b"{}\n")
+        worker.stdin.flush()
+        rank = int(worker.stdout.readline())
+        assert alive(rank)
+        worker.stdin.close()  # as the kernel does when the parent ends
+        assert worker.wait(60) == -signal.SIGKILL
+        until(lambda: not alive(rank))
+    finally:
+        worker.kill()
+        worker.stdout.close()

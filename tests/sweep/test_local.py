@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 from tiny_runs import metrics
 
-from fognn.sweep.local import LocalPool
+from fognn.sweep.local import LocalPool, log_of
 from fognn.sweep.pool import Job, Outcome
 from fognn.sweep.processes import cores, share_of
 from fognn.training import Result, fit
@@ -113,3 +113,19 @@ def test_many_runs_few_workers(tmp_path: Path, tiny_job: Callable[..., Job]) -> 
     for job in jobs:
         assert Result.read(job.folder).threads == 1
         assert not job.folder.with_name(f"{job.folder.name}.log").exists()
+
+
+@pytest.mark.slow
+def test_the_log_of_an_interrupted_run_is_removed(
+    tmp_path: Path, tiny_job: Callable[..., Job]
+) -> None:
+    job = tiny_job(tmp_path)
+    log_of(job.folder).parent.mkdir(parents=True, exist_ok=True)
+    log_of(job.folder).write_text("stopped in epoch 1\n")
+    pool = LocalPool(1, threads=1)
+    try:
+        pool.start(job)
+        assert all_of(pool) == [Outcome(job)]
+    finally:
+        pool.close()
+    assert not log_of(job.folder).exists()

@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from tiny_runs import metrics
 from fognn.paper.ledger import Ledger, ledger_entry
 from fognn.paper.tables import Planned, plan
 from fognn.sweep import reproduce
+from fognn.sweep.local import log_of
 from fognn.sweep.pace import Split
 from fognn.sweep.pool import Job
 from fognn.sweep.reproduce import collect, unfinished
@@ -194,10 +196,33 @@ def test_what_is_wrong_is_found_before_anything_is_trained(
     (two.folder(tmp_path) / "config.yaml").write_text(one.config.to_yaml())
     with pytest.raises(ValueError, match="holds another run"):
         reproduce([one, two], tmp_path, tmp_path)
-    (tmp_path / "cluster.jsonl").write_text("damaged\n")
-    with pytest.raises(ValueError, match=r"cluster.jsonl, line 1"):
-        reproduce([one], tmp_path, tmp_path)
     assert not pools
+
+
+def test_a_damaged_line_is_kept_and_its_run_trained(
+    tmp_path: Path, tiny_plan: Plan, pool_here: Pools
+) -> None:
+    pool_here()
+    (run,) = tiny_plan(1)
+    (tmp_path / "cluster.jsonl").write_text("damaged\n")
+    with pytest.warns(UserWarning, match=r"cluster.jsonl, line 1: must be"):
+        summary = reproduce([run], tmp_path / "runs", tmp_path)
+    assert summary.trained == (run.key,)
+    damaged, line, end = (tmp_path / "cluster.jsonl").read_text().split("\n")
+    assert (damaged, json.loads(line)["key"], end) == ("damaged", run.key, "")
+
+
+def test_logs_of_a_sweep_that_was_killed(tmp_path: Path, tiny_plan: Plan, pool_here: Pools) -> None:
+    pool_here()
+    done, other = tiny_plan(2)
+    fit(done.config, done.folder(tmp_path), quiet=True)
+    for run in (done, other):
+        log_of(run.folder(tmp_path)).parent.mkdir(parents=True, exist_ok=True)
+        log_of(run.folder(tmp_path)).write_text("stopped in epoch 1\n")
+    summary = reproduce([done], tmp_path, tmp_path)
+    assert summary.skipped == (done.key,)
+    assert not log_of(done.folder(tmp_path)).exists()
+    assert log_of(other.folder(tmp_path)).exists(), "it is not of this sweep"
 
 
 @pytest.mark.slow

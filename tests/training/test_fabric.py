@@ -1,4 +1,5 @@
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,7 +9,15 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from fognn.training import fabric as module
-from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
+from fognn.training import fit
+from fognn.training.fabric import (
+    check_threads,
+    make_fabric,
+    rank,
+    threads_of,
+    without_denormals,
+    world,
+)
 
 
 def launched(monkeypatch: pytest.MonkeyPatch, **variables: int) -> None:
@@ -124,3 +133,21 @@ def test_numbers_that_are_slow_to_compute_with_become_0() -> None:
     with pytest.raises(KeyError), without_denormals():
         raise KeyError
     assert (small * 1e-10 > 0).all()
+
+
+@pytest.mark.parametrize("threads", [1000, 4000, 2**40])
+def test_too_many_threads(tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fognn.training.fabric.cores", lambda: 2)
+    before = torch.get_num_threads()
+    config = tiny(machine__threads=threads)
+    words = rf"machine\.threads must be at most 64 on this machine, .* 2 cores, got {threads}"
+    with pytest.raises(ValueError, match=words):
+        fit(config, tmp_path / "run", quiet=True)
+    with pytest.raises(ValueError, match=words), threads_of(config):
+        pass
+    assert not (tmp_path / "run").exists()
+    assert torch.get_num_threads() == before
+    monkeypatch.setattr("fognn.training.fabric.cores", lambda: 500)
+    check_threads(tiny(machine__threads=2000))
+    with pytest.raises(ValueError, match="at most 2000 on this machine"):
+        check_threads(tiny(machine__threads=2001))

@@ -95,7 +95,7 @@ def test_no_result(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"data": "ZINC"}', '"\ud800"'])
 def test_a_damaged_result(tmp_path: Path, text: str) -> None:
     (tmp_path / "result.json").write_text(text, encoding="utf-8", errors="surrogatepass")
-    with pytest.raises(ValueError, match=r"result\.json is not a valid result: ."):
+    with pytest.raises(ValueError, match=r"result\.json is not a valid result \(.+\): remove it"):
         Result.read(tmp_path)
 
 
