@@ -110,7 +110,9 @@ def network(name: str, channels: int, layers: int, seed: int) -> GraphNet:
     """
     torch.manual_seed(seed)
     task = Task("node", CLASSES, node_tokens=TOKENS)
-    net = create_model(name, task, channels=channels, layers=layers)
+    # By rows: the symmetric norm needs the degrees of all sources.
+    norm = {"norm": "mean"} if name.startswith("gcn") else {}
+    net = create_model(name, task, channels=channels, layers=layers, **norm)
     norms = [module for module in net.modules() if isinstance(module, torch.nn.BatchNorm1d)]
     for norm in norms:
         norm.momentum = None  # the plain mean over all batches seen, of which there is one

@@ -30,9 +30,13 @@ def test_a_notebook_is_whole_and_small(path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_runs(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     if path.stem == "molecules":
         pytest.importorskip("rdkit")
+    if path.stem == "cora":  # or it downloads the graph
+        request.getfixturevalue("real_data")
     # "!fognn ..." is the command of the interpreter that runs the tests.
     monkeypatch.setenv(
         "PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
