@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +7,7 @@ import pytest
 from fognn.paper.ledger import ledger_of
 from fognn.paper.search import Choices, choices_file
 from fognn.paper.tables import Planned, plan
+from fognn.sweep import reproduce
 from fognn.sweep.pool import Job, Outcome, Summary
 from fognn.sweep.search_runs import search, trials
 
@@ -25,13 +27,14 @@ def test_every_row_is_searched_on_its_first_seed() -> None:
     assert len({run.key for run in runs}) == 24
 
 
-def test_what_validation_likes_best_is_taken(tmp_path: Path) -> None:
-    from fognn.sweep.reproduce import reproduce
-
+def test_what_validation_likes_best_is_taken(
+    tmp_path: Path, pool_here: Callable[..., list[Any]]
+) -> None:
+    pool_here()
     planned = few()[:1]
     runs, results = tmp_path / "runs", tmp_path / "results"
     chosen, choices = search(
-        planned, results, lambda some: reproduce(some, runs, results, workers=2, quiet=True)
+        planned, results, lambda some: reproduce(some, runs, results, quiet=True)
     )
     entries = {entry.key: entry for entry in ledger_of("cluster", results).entries()}
     assert len(entries) == 12
