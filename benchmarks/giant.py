@@ -98,7 +98,7 @@ def giant_graph(nodes: int, edges: int, seed: int) -> Adjacency:
 
 
 def tokens_of(adj: Adjacency) -> Tensor:
-    """What a node is at first: the order of magnitude of its in-degree."""
+    """The input token of each node: the order of magnitude of its in-degree."""
     return (adj.ptr.diff() + 1).log2().to(torch.int32).clamp_(max=TOKENS - 1)
 
 
@@ -127,7 +127,7 @@ def network(name: str, channels: int, layers: int, seed: int) -> GraphNet:
 
 @torch.no_grad()
 def infer_by_rows(net: GraphNet, token: Tensor, adj: Adjacency, rows: int) -> Tensor:
-    """What ``net.eval()(token, adj)`` gives, with one tensor of nodes x channels.
+    """Computes ``net.eval()(token, adj)`` with one tensor of nodes x channels.
 
     Once the neighbours' view of all nodes is there, a node's new features depend on its old ones
     alone, and take their place. In training this would be wrong: the norms' statistics are over
@@ -167,7 +167,7 @@ def _width_seen(conv: Module) -> int:
 
 
 def _seen(conv: Module, x: Tensor) -> Tensor:
-    """What a layer's neighbours see of these nodes."""
+    """The vectors of these nodes that a layer sums over neighbours."""
     if isinstance(conv, FOG):
         return conv.shrink_again(conv.shrink(x)).t()
     assert isinstance(conv, GCNConv)

@@ -1,4 +1,4 @@
-"""How the cost of a layer grows: with the edges, with the channels, and with FOG's inner widths.
+"""Growth of the cost of a layer: with the edges, with the channels, and with FOG's inner widths.
 
 A step (forwards and backwards, to the parameters and to the features) of FOG, GCN, GCN+FOG and of
 FOG as the paper writes it, a Kronecker product for each edge. Every node has the same number of
@@ -13,7 +13,7 @@ in-edges, from random sources.
 Prints medians of interleaved repeats, peak memory beyond the graph (torch's own count), and the
 exponents k of ``c * edges ** k``, fitted where the edges dominate. What would not fit into memory
 is not tried; the table says so. Each graph has a process of its own. With ``--json`` every graph
-is written down as soon as it is measured, and the same command goes on from there, if commit and
+is written down as soon as it is measured, and the same command resumes from there, if commit and
 threads are the same (delete the file if you changed code without a commit).
 
     python benchmarks/scaling.py --quick
@@ -69,7 +69,7 @@ def decades(first: int, last: int) -> Iterator[int]:
 
 
 def points(max_edges: int) -> list[tuple[str, int, int, int]]:
-    """What is measured: series, nodes, edges, channels."""
+    """The measurements: series, nodes, edges, channels."""
     out = [(FIXED, NODES, edges, WIDTH) for edges in decades(NODES, max_edges)]
     out += [(GROWING, edges // DEGREE, edges, WIDTH) for edges in decades(10_000, max_edges)]
     middle = min(1_000_000, max_edges)
@@ -107,7 +107,7 @@ def random_graph(nodes: int, edges: int) -> Adjacency:
     return Adjacency(ptr, source, None, t_ptr, t_target)  # t_perm is for weights
 
 
-def room() -> int:
+def free_memory() -> int:
     """Bytes that an estimate may come to: others get their share, and a step may take more."""
     return int(0.8 * (free_memory() - RESERVE))
 
@@ -138,9 +138,9 @@ def measure_point(series: str, nodes: int, edges: int, channels: int, repeats: i
     layers = layers_of(series, edges, channels)
     place = {"series": series, "nodes": nodes, "edges": edges, "channels": channels}
 
-    def refused(name: str, layer: Module | None) -> Row | None:
+    def skipped(name: str, layer: Module | None) -> Row | None:
         needed = bytes_needed(layer, nodes, edges, channels)
-        if needed <= room():
+        if needed <= free_memory():
             return None
         why = f"needs about {needed / 2**30:.1f} GiB of memory"
         return {**place, "layer": name, "ms": None, "peak MB": None, "repeats": 0, "skipped": why}
@@ -148,7 +148,7 @@ def measure_point(series: str, nodes: int, edges: int, channels: int, repeats: i
     # Before the graph is there: features and a step of the leanest layer have to fit, too.
     total = bytes_needed(None, nodes, edges, channels)
     total += bytes_needed(GCNConv(channels, channels), nodes, edges, channels)
-    if total > room():
+    if total > free_memory():
         why = f"graph and features need about {total / 2**30:.1f} GiB of memory"
         empty = {"ms": None, "peak MB": None, "repeats": 0, "skipped": why}
         return [{**place, "layer": name, **empty} for name in layers]
@@ -160,7 +160,7 @@ def measure_point(series: str, nodes: int, edges: int, channels: int, repeats: i
     actions: dict[str, Action] = {}
     plain = None
     for name, layer in layers.items():
-        row = refused(name, layer)
+        row = skipped(name, layer)
         if row is not None:
             rows.append(row)
             continue
@@ -232,7 +232,7 @@ def exponents(rows: list[Row]) -> list[Row]:
 
 
 def slopes(rows: list[Row]) -> list[Row]:
-    """What an edge costs at given inner widths."""
+    """The cost of an edge at given inner widths."""
     out = []
     for layer, own in series_of(rows, INNER).items():
         if len(own) < 2:
