@@ -107,7 +107,7 @@ def random_graph(nodes: int, edges: int) -> Adjacency:
     return Adjacency(ptr, source, None, t_ptr, t_target)  # t_perm is for weights
 
 
-def free_memory() -> int:
+def memory_limit() -> int:
     """Bytes that an estimate may come to: others get their share, and a step may take more."""
     return int(0.8 * (free_memory() - RESERVE))
 
@@ -140,7 +140,7 @@ def measure_point(series: str, nodes: int, edges: int, channels: int, repeats: i
 
     def skipped(name: str, layer: Module | None) -> Row | None:
         needed = bytes_needed(layer, nodes, edges, channels)
-        if needed <= free_memory():
+        if needed <= memory_limit():
             return None
         why = f"needs about {needed / 2**30:.1f} GiB of memory"
         return {**place, "layer": name, "ms": None, "peak MB": None, "repeats": 0, "skipped": why}
@@ -148,7 +148,7 @@ def measure_point(series: str, nodes: int, edges: int, channels: int, repeats: i
     # Before the graph is there: features and a step of the leanest layer have to fit, too.
     total = bytes_needed(None, nodes, edges, channels)
     total += bytes_needed(GCNConv(channels, channels), nodes, edges, channels)
-    if total > free_memory():
+    if total > memory_limit():
         why = f"graph and features need about {total / 2**30:.1f} GiB of memory"
         empty = {"ms": None, "peak MB": None, "repeats": 0, "skipped": why}
         return [{**place, "layer": name, **empty} for name in layers]
