@@ -9,6 +9,8 @@ settings need another folder.
 """
 
 import argparse
+import sys
+import warnings
 from pathlib import Path
 
 from fognn.paper import protocol
@@ -48,6 +50,8 @@ def main() -> None:
     parser.add_argument("--fraction", type=float, default=0.04, help="how much of PATTERN")
     parser.add_argument("--seeds", type=int, default=4, help="runs of each network")
     args = parser.parse_args()
+    # One line each, without the place in the source.
+    warnings.showwarning = lambda message, *_: print("warning:", message, file=sys.stderr)
 
     results = []
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch.distributed.elastic.multiprocessing.api import SignalException
-from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from fognn.training.checkpoint import untrained_model
@@ -101,7 +101,7 @@ def _fit_ranks(
             f"{command}"
         ) from error
     except ChildFailedError as error:
-        number, failure = error.get_first_failure()
+        number, failure = _cause(error)
         raise TrainingError(
             f"rank {number} of {config.machine.ranks} ended ({_reason(failure.exitcode)}), so the "
             f"others were stopped; the checkpoint of the last finished epoch is in {folder}; to "
@@ -124,6 +124,13 @@ def _rank(
         # One line, because the launcher would print the traceback of each rank.
         print(f"fognn: rank {rank()}:", error, file=sys.stderr, flush=True)
         sys.exit(1)
+
+
+def _cause(error: ChildFailedError) -> tuple[int, ProcessFailure]:
+    r"""Returns the rank that failed first, and its failure. A rank that lost another one may abort
+    before the launcher has looked, so an abort counts only if there is nothing else."""
+    others = {n: f for n, f in error.failures.items() if f.exitcode != -signal.SIGABRT}
+    return min((others or error.failures).items(), key=lambda item: item[1].timestamp)
 
 
 def _reason(exit_code: int) -> str:

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 import torch
 from tiny_runs import metrics, tiny
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
 import fognn
 from fognn.training import Config, Result, TrainingError, fit, run
+from fognn.training.run import _cause
 from fognn.training.run_folder import check_folder
 
 EPOCHS = 25
@@ -165,3 +167,16 @@ def test_what_is_wrong_is_said_before_ranks_are_started(
     with pytest.raises(ValueError, match=message):
         fit(tiny(training__epochs=EPOCHS, machine__ranks=2, **values), folder)
     assert not (tmp_path / "run").exists()
+
+
+def test_the_cause_is_not_a_rank_that_aborted_because_of_it() -> None:
+    def failed(rank: int, exit_code: int, seconds: int) -> ProcessFailure:
+        failure = ProcessFailure(rank, 100 + rank, exit_code, "no-such-file")
+        failure.timestamp = seconds
+        return failure
+
+    aborted, killed = failed(0, -signal.SIGABRT, 1), failed(1, -signal.SIGKILL, 2)
+    assert _cause(ChildFailedError("fognn", {0: aborted, 1: killed})) == (1, killed)
+    assert _cause(ChildFailedError("fognn", {0: aborted})) == (0, aborted)
+    late = failed(2, 1, 3)
+    assert _cause(ChildFailedError("fognn", {2: late, 1: killed})) == (1, killed)
