@@ -117,11 +117,9 @@ def rows(
 
 def get_row(id: str) -> Row:
     r"""Returns the row with an id, such as ``"zinc/gcn+fog"``."""
-    for row in _rows():
-        if row.id == id:
-            return row
-    checks.known("get_row", "id", id, [row.id for row in _rows()])
-    raise AssertionError
+    known = {row.id: row for row in _rows()}
+    checks.known("get_row", "id", id, known)
+    return known[id]
 
 
 @cache

@@ -96,7 +96,12 @@ def unfinished(
         again (bool, optional): If set to :obj:`True`, returns finished runs, too.
             (default: :obj:`False`)
     """
-    known = _measured(planned, results)
+    return _unfinished(planned, runs, _measured(planned, results), again)
+
+
+def _unfinished(
+    planned: list[Planned], runs: Path, known: dict[str, LedgerEntry], again: bool
+) -> list[Planned]:
     left = []
     for run in planned:
         folder = run.folder(runs)
@@ -127,8 +132,8 @@ def collect(
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"reproduce: planned must have each run once, got {twice} twice or more")
-    todo = unfinished(planned, runs, results, again)
     known = _measured(planned, results)
+    todo = _unfinished(planned, runs, known, again)
     left = {run.key for run in todo}
     for run in planned:
         folder = run.folder(runs)

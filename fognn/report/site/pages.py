@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fognn.paper.pairing import Paired
 from fognn.paper.table_line import TableLine
 from fognn.paper.tables import TABLES
 from fognn.report.metric import Metric, metric_of
@@ -15,7 +16,15 @@ from fognn.report.site.plots import effect_figure, results_figure, time_figure, 
 from fognn.report.tables.notes import commits_of
 from fognn.report.text import NONE, capital, joined, many
 
-__all__ = ["DIFFERENCE", "Cell", "cell", "overview_context", "plus_minus", "table_context"]
+__all__ = [
+    "DIFFERENCE",
+    "Cell",
+    "cell",
+    "difference_cells",
+    "overview_context",
+    "plus_minus",
+    "table_context",
+]
 
 DIFFERENCE = "FOG\u00a0−\u00a0host"  # one line of a narrow column
 # The pair of the paper's figure 1, whose curves are shown first where there are any.
@@ -58,6 +67,16 @@ def plus_minus(mean: float | None, sd: float | None, metric: Metric) -> Cell:
         return cell(None, "")
     text = metric.number(mean)
     return cell(mean, text if sd is None else f"{text} ± {metric.number(sd)}")
+
+
+def difference_cells(paired: Paired | None, metric: Metric, note: str) -> list[Cell]:
+    r"""The cells of a paired difference and of its interval, empty without a pair."""
+    ends = paired.interval if paired else None
+    difference = paired.difference if paired else None
+    return [
+        cell(difference, metric.signed(difference or 0.0), note),
+        cell(ends[0] if ends else None, metric.interval(ends)),
+    ]
 
 
 def overview_context(measurements: Measurements) -> dict[str, Any]:
@@ -210,13 +229,7 @@ def _row(line: TableLine, metric: Metric, held_out: bool, hosts: bool) -> dict[s
     if held_out:
         cells.append(plus_minus(line.held_out, line.held_out_sd, metric))
     if hosts:
-        ends = paired.interval if paired else None
-        difference = paired.difference if paired else None
-        note = paired.note if paired else ""
-        cells += [
-            cell(difference, metric.signed(difference or 0.0), note),
-            cell(ends[0] if ends else None, metric.interval(ends)),
-        ]
+        cells += difference_cells(paired, metric, paired.note if paired else "")
     cells += [
         cell(line.seconds_per_epoch, f"{line.seconds_per_epoch or 0.0:.2f}"),
         cell(line.epochs, f"{line.epochs or 0.0:.4g}"),

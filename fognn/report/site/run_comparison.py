@@ -13,7 +13,7 @@ from fognn.report.metric import METRICS, Metric
 from fognn.report.site.claims import verdict_of
 from fognn.report.site.curves import MOST, compared_figures
 from fognn.report.site.measurements import AT, OVER, RUNS, run_link
-from fognn.report.site.pages import DIFFERENCE, cell, plus_minus
+from fognn.report.site.pages import DIFFERENCE, cell, difference_cells, plus_minus
 from fognn.report.site.plots import same_machine
 from fognn.report.site.run_page import facts_of, settings_of
 from fognn.report.text import NONE, joined, many
@@ -246,13 +246,8 @@ def _row(line: TableLine, metric: Metric, compared: bool) -> dict[str, Any]:
         plus_minus(line.mean, line.sd, metric),
     ]
     if compared:
-        ends = paired.interval if paired else None
         note = f"to {paired.host}, {paired.note}" if paired else ""
-        difference = paired.difference if paired else None
-        cells += [
-            cell(difference, metric.signed(difference or 0.0), note),
-            cell(ends[0] if ends else None, metric.interval(ends)),
-        ]
+        cells += difference_cells(paired, metric, note)
     cells += [
         cell(line.seconds_per_epoch, f"{line.seconds_per_epoch:.2f}"),
         cell(line.epochs, f"{line.epochs:.4g}"),
