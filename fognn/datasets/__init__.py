@@ -16,6 +16,7 @@ from fognn.datasets.molecules import (
 from fognn.datasets.omniglot import Omniglot
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
+from fognn.datasets.single_graph import is_single_graph, read_single_graph
 from fognn.datasets.sources import Source, cache_dir, data_dir, fetch, find
 from fognn.datasets.split_dataset import SplitDataset
 from fognn.datasets.statistics import count
@@ -56,8 +57,10 @@ __all__ = [
     "generate_cluster",
     "generate_pattern",
     "generate_tsp",
+    "is_single_graph",
     "penalised_logp",
     "read_graphs",
+    "read_single_graph",
     "read_smiles_csv",
     "smiles_to_graph",
     "unzip",
