@@ -169,10 +169,13 @@ class Layers(torch.nn.Module):
         super().__init__()
         self.layers = torch.nn.ModuleList(make(4) for _ in range(count))
 
-    def forward(self, x, edge_index):
+    def forward(self, x, edge_index, e):
         for layer in self.layers:
-            out = layer(x, edge_index)
-            x = x + (out[0] if isinstance(out, tuple) else out)
+            if isinstance(layer, GatedGCNConv):
+                out, e = layer(x, edge_index, e)
+            else:
+                out = layer(x, edge_index)
+            x = x + out
         return x
 
 
@@ -194,12 +197,17 @@ def test_all_neighbours_equal_the_whole_graph(
     torch.manual_seed(0)
     net = Layers(HOSTS[host], layers).double().eval()
     nodes = graph.num_sources
-    data = Data(x=graph.randn(nodes, 4), edge_index=graph.edge_index, y=torch.arange(nodes))
+    data = Data(
+        x=graph.randn(nodes, 4),
+        edge_index=graph.edge_index,
+        edge_attr=graph.randn(graph.num_edges, 4),
+        y=torch.arange(nodes),
+    )
     packed = PackedGraph(data)
-    whole = net(packed.batch.x, packed.batch.edge_index)
+    whole = net(packed.batch.x, packed.batch.edge_index, packed.batch.edge_attr)
     loader = NeighborLoader(packed, torch.arange(nodes) % 2 == 0, [limit] * layers, 2)
     for batch in loader:
-        out = net(batch.x, batch.edge_index)[batch.mask]
+        out = net(batch.x, batch.edge_index, batch.edge_attr)[batch.mask]
         torch.testing.assert_close(out, whole[batch.n_id[batch.mask]], rtol=1e-9, atol=1e-9)
 
 
