@@ -14,6 +14,7 @@ from fognn.datasets.molecules import (
     smiles_to_graph,
 )
 from fognn.datasets.omniglot import Omniglot
+from fognn.datasets.pyg_datasets import open_pyg
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
 from fognn.datasets.single_graph import is_single_graph, read_single_graph
@@ -58,6 +59,7 @@ __all__ = [
     "generate_pattern",
     "generate_tsp",
     "is_single_graph",
+    "open_pyg",
     "penalised_logp",
     "read_graphs",
     "read_single_graph",
