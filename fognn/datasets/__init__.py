@@ -6,20 +6,16 @@ from fognn.datasets.few_shot import CIFARFS, ImageSet
 from fognn.datasets.graph_files import read_graphs, write_graphs
 from fognn.datasets.imdb import IMDBMulti
 from fognn.datasets.mini_imagenet import MiniImageNet
-from fognn.datasets.molecules import (
-    ATOMS,
-    BadLine,
-    penalised_logp,
-    read_smiles_csv,
-    smiles_to_graph,
-)
+from fognn.datasets.molecules import ATOMS, penalised_logp, smiles_to_graph
 from fognn.datasets.omniglot import Omniglot
 from fognn.datasets.pyg_datasets import open_pyg
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
 from fognn.datasets.single_graph import is_single_graph, read_single_graph
+from fognn.datasets.smiles_csv import BadLine, read_smiles_csv
 from fognn.datasets.sources import Source, cache_dir, data_dir, fetch, find
 from fognn.datasets.split_dataset import SplitDataset
+from fognn.datasets.splits import scaffold_split
 from fognn.datasets.statistics import count
 from fognn.datasets.tsp import TSP
 from fognn.datasets.tsp_generator import generate_tsp
@@ -64,6 +60,7 @@ __all__ = [
     "read_graphs",
     "read_single_graph",
     "read_smiles_csv",
+    "scaffold_split",
     "smiles_to_graph",
     "unzip",
     "where",

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 NAMES = ("x", "edge_index", "edge_attr", "y")
-_NEEDED = ("n", "e", "x", "edge_index")
+_NEEDED = ("n", "e", "edge_index")
 LEVELS = ("graph", "node", "edge")
 MOST_CLASSES = 1_000_000
 _PER_VALUE = 1000  # classes, or tokens, for each one that occurs
@@ -45,14 +45,17 @@ class GraphList:
         return self._levels[0]
 
     def add(self, where: str, item: Any) -> None:
-        r"""Checks a graph and adds it as int64 and float32, with nothing but :obj:`NAMES`.
+        r"""Checks a graph and adds it as int64 and float32, with nothing but :obj:`NAMES`, and
+        :obj:`num_nodes` if it has no :obj:`x`.
 
         Args:
             where (str): The beginning of the error message for a wrong graph.
             item (Data): The graph.
         """
         graph = _checked(where, item)
-        kinds = {name: (graph[name].dtype, *graph[name].shape[1:]) for name in graph.to_dict()}
+        kinds = {
+            name: (graph[name].dtype, *graph[name].shape[1:]) for name in NAMES if name in graph
+        }
         kinds["edge_index"] = (torch.int64,)
         self._kinds = self._kinds or kinds
         if kinds != self._kinds:
@@ -65,7 +68,7 @@ class GraphList:
             self._levels = [level for level in self._levels if level in fits]
             if not self._levels:
                 raise ValueError(
-                    f"{where}: y must have one row, or a row for each of {graph.x.size(0)} nodes, "
+                    f"{where}: y must have one row, or a row for each of {graph.num_nodes} nodes, "
                     f"or one for each of {graph.edge_index.size(1)} edges, in all graphs the same, "
                     f"got shape {list(graph.y.shape)}"
                 )
@@ -136,9 +139,8 @@ def _checked(where: str, item: Any) -> Data:
     if not isinstance(item, Data) or isinstance(item, Batch):
         raise ValueError(f"{where} must be a Data with one graph, got {type(item).__name__}")
     given = {key: value for key, value in item.to_dict().items() if value is not None}
-    for name in ("x", "edge_index"):
-        if name not in given:
-            raise ValueError(f"{where} must have {name}, it has only {sorted(given)}")
+    if "edge_index" not in given:
+        raise ValueError(f"{where} must have edge_index, it has only {sorted(given)}")
     values = {name: tensor_of(where, name, given[name]) for name in NAMES if name in given}
     if "y" in values and values["y"].dim() == 0:
         values["y"] = values["y"].reshape(1)
@@ -147,23 +149,34 @@ def _checked(where: str, item: Any) -> Data:
     for name in ("x", "edge_attr", "y"):
         value = values.get(name)
         if value is not None and value.is_floating_point() and value.numel():
-            checks.finite(where, name, value.reshape(len(value), -1))
+            # NaN in y is a missing target.
+            known = value.masked_fill(value.isnan(), 0) if name == "y" else value
+            checks.finite(where, name, known.reshape(len(value), -1))
     return graph
 
 
 def _check_sizes(where: str, graph: Data, num_nodes: int | None) -> None:
     x, edge_index = graph.x, graph.edge_index
-    if x.dim() == 0 or x.size(0) == 0 or num_nodes not in (None, x.size(0)):
+    if x is None:
+        if num_nodes is None:  # as in PyG, without isolated nodes at the end
+            num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+        if not isinstance(num_nodes, int) or isinstance(num_nodes, bool) or num_nodes < 1:
+            raise ValueError(
+                f"{where} must have x with a row for each node, or num_nodes, the number of its "
+                f"nodes, got num_nodes={num_nodes!r}"
+            )
+        graph.num_nodes = num_nodes
+    elif x.dim() == 0 or x.size(0) == 0 or num_nodes not in (None, x.size(0)):
         nodes = "its nodes, at least one" if num_nodes is None else f"its {num_nodes} nodes"
         raise ValueError(f"{where}: x must have a row for each of {nodes}, got {list(x.shape)}")
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise ValueError(
             f"{where}: edge_index must have shape [2, edges], got {list(edge_index.shape)}"
         )
-    wrong = checks.outside(edge_index, x.size(0))
+    wrong = checks.outside(edge_index, graph.num_nodes)
     if wrong is not None:
         raise ValueError(
-            f"{where}: edge_index must lie in 0..{x.size(0) - 1}, the nodes of the graph, "
+            f"{where}: edge_index must lie in 0..{graph.num_nodes - 1}, the nodes of the graph, "
             f"got {wrong}"
         )
     if "edge_attr" in graph:
@@ -171,7 +184,7 @@ def _check_sizes(where: str, graph: Data, num_nodes: int | None) -> None:
 
 
 def _levels(graph: Data) -> set[str]:
-    rows = {"graph": 1, "node": graph.x.size(0), "edge": graph.edge_index.size(1)}
+    rows = {"graph": 1, "node": graph.num_nodes, "edge": graph.edge_index.size(1)}
     return {level for level, count in rows.items() if graph.y.size(0) == count}
 
 
@@ -234,7 +247,11 @@ def cut_graphs(where: str, arrays: dict[str, Any], split: str | None) -> list[Da
                 f"the sum of its counts, got shape {list(value.shape)}"
             )
         pieces[name] = value.split(counts[name].tolist(), row_dim(name))
-    return [Data(**{name: pieces[name][graph] for name in flat}) for graph in range(len(n))]
+    graphs = [Data(**{name: pieces[name][graph] for name in flat}) for graph in range(len(n))]
+    if "x" not in flat:
+        for graph, nodes in zip(graphs, n.tolist(), strict=True):
+            graph.num_nodes = nodes
+    return graphs
 
 
 def _counts_of_y(where: str, y: Tensor, n: Tensor, e: Tensor, level: Any) -> Tensor:

@@ -36,14 +36,16 @@ def read_graphs(path: str | Path, split: str | None = None) -> list[Data]:
       :class:`~torch_geometric.data.InMemoryDataset`, or a dict of tensors with the names of the
       other format. A file that names anything else raises an error, and none of its code is run.
     * :obj:`.npz`, as :meth:`write_graphs` writes it: :obj:`n` and :obj:`e`, the numbers of nodes
-      and edges of each graph; :obj:`x`, :obj:`edge_index` (``[2, sum(e)]``, numbered within each
-      graph) and optionally :obj:`edge_attr` and :obj:`y`, of all graphs one after another. Where
+      and edges of each graph; :obj:`edge_index` (``[2, sum(e)]``, numbered within each graph) and
+      optionally :obj:`x`, :obj:`edge_attr` and :obj:`y`, of all graphs one after another. Where
       the rows of :obj:`y` can be split in two ways, :obj:`y_level` must be :obj:`"graph"`,
       :obj:`"node"` or :obj:`"edge"`.
 
-    Each graph has :obj:`x` with a row a node, :obj:`edge_index` in the order of the file, and
-    :obj:`edge_attr` and :obj:`y` if the file has them; other attributes are left out. Integers
-    are :obj:`torch.int64` and other numbers :obj:`torch.float32`, as in all datasets here.
+    Each graph has :obj:`edge_index` in the order of the file, and :obj:`x` with a row a node,
+    :obj:`edge_attr` and :obj:`y` if the file has them; other attributes are left out. Without
+    :obj:`x` it has :obj:`num_nodes`, else the largest node of :obj:`edge_index` is the last one.
+    Integers are :obj:`torch.int64` and other numbers :obj:`torch.float32`, as in all datasets here.
+    NaN in :obj:`y` is a missing target.
 
     A file that cannot be read raises a :class:`~fognn.datasets.FileError`. A graph that is wrong,
     or not like the first one, raises a :class:`ValueError` that names the file and the number of
@@ -74,7 +76,7 @@ def read_graphs(path: str | Path, split: str | None = None) -> list[Data]:
 def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
     r"""Writes graphs to a :obj:`.npz` file, whole or not at all; :meth:`read_graphs` reads it.
 
-    Each has :obj:`x`, :obj:`edge_index` and optionally :obj:`edge_attr` and :obj:`y` (a row a
+    Each has :obj:`edge_index` and optionally :obj:`x`, :obj:`edge_attr` and :obj:`y` (a row a
     node, a row an edge, or one row), and is checked as in :meth:`read_graphs`. Integers are stored
     in the smallest type that holds them.
 
@@ -97,10 +99,12 @@ def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
     if not checked.graphs:
         raise ValueError("write_graphs: graphs must hold at least one graph, got none")
     arrays: dict[str, Any] = {
-        "n": np.array([graph.x.size(0) for graph in checked.graphs]),
+        "n": np.array([graph.num_nodes for graph in checked.graphs]),
         "e": np.array([graph.edge_index.size(1) for graph in checked.graphs]),
     }
-    for name in checked.graphs[0].to_dict():
+    for name in NAMES:
+        if name not in checked.graphs[0]:
+            continue
         parts = [graph[name] for graph in checked.graphs]
         arrays[name] = torch.cat(parts, row_dim(name)).numpy()
     arrays = {name: _narrowed(array) for name, array in arrays.items()}

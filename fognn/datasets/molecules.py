@@ -1,29 +1,33 @@
-r"""Molecules: graphs from SMILES strings and csv files, and the label of ZINC."""
+r"""Molecules: graphs from SMILES strings, and the label of ZINC."""
 
-import csv
 import importlib.util
-import math
-import sys
-import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch_geometric.data import Data
+from torch_geometric.utils.smiles import e_map, from_rdmol, x_map
+
+from fognn.utils import checks
 
 __all__ = [
     "ATOMS",
-    "BadLine",
+    "ATOM_COLUMNS",
+    "BOND_COLUMNS",
+    "FEATURES",
     "parse_smiles",
     "penalised_logp",
     "rdkit_module",
-    "read_smiles_csv",
     "smiles_to_graph",
 ]
+
+# The number of values of each column of PyG's features.
+ATOM_COLUMNS = tuple(len(values) for values in x_map.values())
+BOND_COLUMNS = tuple(len(values) for values in e_map.values())
+FEATURES = ("pyg", "zinc")
 
 # The token of an atom is its place here: symbol, explicit hydrogens, charge.
 ATOMS = (
@@ -34,15 +38,6 @@ ATOMS = (
 _TOKEN = {atom: token for token, atom in enumerate(ATOMS)}
 _BONDS = (1, 2, 3)  # single, double, triple
 _LONGEST = 10_000  # characters: RDKit's time grows with the square
-_PAUSE = 10.0  # seconds between two lines of progress
-
-
-class BadLine(NamedTuple):
-    r"""A line of a csv file from which no graph can be made."""
-
-    line: int
-    smiles: str
-    reason: str
 
 
 def rdkit_module() -> ModuleType:
@@ -87,23 +82,59 @@ def _atom_name(atom: Any) -> str:
     return " ".join(parts)
 
 
-def smiles_to_graph(smiles: str) -> Data:
-    r"""Converts a SMILES string into a graph like those of ZINC.
+def smiles_to_graph(smiles: str, features: str = "pyg") -> Data:
+    r"""Converts a SMILES string into a graph.
 
-    The molecule is kekulised. The token of an atom is the place in :obj:`ATOMS` of its symbol, its
-    explicit hydrogens and its charge; an atom has explicit hydrogens where the string writes them
-    in brackets, as in :obj:`[C@H]` and :obj:`[NH+]`. Atoms keep the order of the string. (PyG's
-    :obj:`from_smiles` has other features, on which a network of ZINC cannot be used.)
+    * ``"pyg"``: the features of PyG's :func:`~torch_geometric.utils.from_smiles`, for any atom and
+      bond. :obj:`x` (int64, ``[N, 9]``) has the atomic number, chirality, degree, charge, number of
+      hydrogens and of radical electrons, hybridisation, aromaticity and whether the atom is in a
+      ring; :obj:`edge_attr` (int64, ``[E, 3]``) has the type of the bond, its stereo configuration
+      and whether it is conjugated.
+    * ``"zinc"``: the tokens of ZINC. The molecule is kekulised. The token of an atom is the place
+      in :obj:`ATOMS` of its symbol, its explicit hydrogens and its charge; an atom has explicit
+      hydrogens where the string writes them in brackets, as in :obj:`[C@H]` and :obj:`[NH+]`.
+      :obj:`x` (int64, ``[N]``) has tokens 0 to 27, and :obj:`edge_attr` (int64, ``[E]``) bonds 1
+      to 3. Other atoms raise a :class:`ValueError`.
+
+    Atoms keep the order of the string. :obj:`edge_index` has both directions of each bond.
 
     Args:
         smiles (str): The molecule.
-
-    Returns:
-        :class:`~torch_geometric.data.Data` with :obj:`x` (int64, ``[N]``, tokens 0 to 27),
-        :obj:`edge_index` (both directions, sorted by target, then source), :obj:`edge_attr`
-        (int64, ``[E]``, bonds 1 to 3) and :obj:`smiles`.
+        features (str, optional): ``"pyg"`` or ``"zinc"``. (default: :obj:`"pyg"`)
     """
+    checks.one_of("smiles_to_graph", "features", features, FEATURES)
     molecule = parse_smiles(smiles)
+    if features == "zinc":
+        return _zinc_graph(molecule, smiles)
+    try:
+        graph: Data = from_rdmol(molecule)
+    except ValueError as error:  # of list.index in PyG, which does not name the atom
+        raise ValueError(_outside(molecule, smiles)) from error
+    graph.smiles = smiles
+    return graph
+
+
+def _outside(molecule: Any, smiles: str) -> str:
+    for atom in molecule.GetAtoms():
+        found = {
+            "formal_charge": atom.GetFormalCharge(),
+            "degree": atom.GetTotalDegree(),
+            "num_hs": atom.GetTotalNumHs(),
+            "num_radical_electrons": atom.GetNumRadicalElectrons(),
+            "chirality": str(atom.GetChiralTag()),
+            "hybridization": str(atom.GetHybridization()),
+        }
+        for name, value in found.items():
+            if value not in x_map[name]:
+                known = f"{x_map[name][0]} to {x_map[name][-1]}"
+                return (
+                    f"atom {atom.GetIdx()} (counted from 0) of {smiles!r} has {name} {value}, it "
+                    f"must be one of PyG's: {known}"
+                )
+    return f"smiles {smiles!r} has a bond that PyG's features do not have"
+
+
+def _zinc_graph(molecule: Any, smiles: str) -> Data:
     rdkit_module().Chem.Kekulize(molecule, clearAromaticFlags=True)
 
     tokens = []
@@ -112,7 +143,7 @@ def smiles_to_graph(smiles: str) -> Data:
         if name not in _TOKEN:
             raise ValueError(
                 f"atom {atom.GetIdx()} (counted from 0) of {smiles!r} is {name!r}, which is not "
-                f"known; known are {', '.join(ATOMS)}"
+                f"known in ZINC; known are {', '.join(ATOMS)}"
             )
         tokens.append(_TOKEN[name])
 
@@ -132,88 +163,6 @@ def smiles_to_graph(smiles: str) -> Data:
         edge_attr=attr.contiguous(),
         smiles=smiles,
     )
-
-
-def read_smiles_csv(
-    path: str | Path,
-    smiles_column: str = "smiles",
-    target_column: str | None = None,
-    skip_bad: bool = False,
-) -> tuple[list[Data], list[BadLine]]:
-    r"""Reads the molecules of a csv file with a header. A file that takes long shows its progress
-    on standard error.
-
-    Args:
-        path (str or Path): The csv file.
-        smiles_column (str, optional): The column of the SMILES strings.
-            (default: :obj:`"smiles"`)
-        target_column (str, optional): The column of a number that becomes :obj:`y` (float32,
-            ``[1]``). (default: :obj:`None`)
-        skip_bad (bool, optional): If :obj:`False`, the first bad line raises a
-            :class:`ValueError`. If :obj:`True`, bad lines are left out and returned, with a
-            warning. (default: :obj:`False`)
-
-    Returns:
-        The graphs, and the lines that were left out.
-    """
-    graphs: list[Data] = []
-    bad: list[BadLine] = []
-    shown = time.monotonic()
-    for line, smiles, target in _rows(Path(path), smiles_column, target_column):
-        if time.monotonic() - shown > _PAUSE:
-            shown = time.monotonic()
-            print(f"{path}: read to line {line:,}", file=sys.stderr, flush=True)
-        try:
-            graph = smiles_to_graph(smiles)
-            if target_column is not None:
-                graph.y = torch.tensor([_number(target_column, target)])
-        except ValueError as error:
-            if not skip_bad:
-                raise ValueError(f"{path}, line {line}: {error}") from error
-            bad.append(BadLine(line, smiles, str(error)))
-        else:
-            graphs.append(graph)
-    if bad:
-        warnings.warn(
-            f"{path}: {len(bad)} of {len(bad) + len(graphs)} lines were skipped, "
-            f"the first is line {bad[0].line}: {bad[0].reason}",
-            stacklevel=2,
-        )
-    return graphs, bad
-
-
-def _rows(
-    path: Path, smiles_column: str, target_column: str | None
-) -> Iterator[tuple[int, str, str | None]]:
-    if not path.is_file():
-        raise ValueError(f"read_smiles_csv: path must name a file, got {str(path)!r}")
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, strict=True)
-            columns: Sequence[str] = reader.fieldnames or ()
-            for argument, column in (
-                ("smiles_column", smiles_column),
-                ("target_column", target_column),
-            ):
-                if column is not None and column not in columns:
-                    raise ValueError(
-                        f"{path}: {argument} must be one of {list(columns)}, got {column!r}"
-                    )
-            for row in reader:
-                target = row[target_column] if target_column is not None else None
-                yield reader.line_num, row[smiles_column] or "", target
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} must be a csv file in UTF-8: {error}") from error
-
-
-def _number(column: str, text: str | None) -> float:
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"column {column!r} must be a finite number, got {text!r}")
-    return value
 
 
 @cache

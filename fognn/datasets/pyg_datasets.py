@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
+from torch_geometric import datasets
 from torch_geometric.data import Batch, Data
 
 from fognn.datasets.single_graph import MASKS
@@ -103,9 +104,7 @@ def _plain(name: str) -> str:
 def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
     r"""Returns the class and its arguments without the root."""
     class_name, *parts = name.removeprefix(PREFIX).split("/")
-    found = {
-        key: getattr(torch_geometric.datasets, key) for key in torch_geometric.datasets.__all__
-    }
+    found = {key: getattr(datasets, key) for key in datasets.__all__}
     classes = {key: value for key, value in found.items() if inspect.isclass(value)}
     checks.known("data", "the class of torch_geometric.datasets", class_name, classes)
     kind = classes[class_name]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.molecules import ATOMS, read_smiles_csv
+from fognn.datasets.molecules import ATOMS
+from fognn.datasets.smiles_csv import read_smiles_csv
 from fognn.datasets.sources import Source, cache_dir, fetch, find, pyg_download
 from fognn.datasets.split_dataset import SplitDataset, file_stamp, flatten, read_npz, slices_of
 from fognn.utils.errors import FileError
@@ -112,7 +113,7 @@ class ZINC(SplitDataset):
         elif self.source == "npz":
             tensors, slices = _read_flat(self._path, self.split)
         else:
-            graphs, _ = read_smiles_csv(self._path, target_column="y")
+            graphs, _ = read_smiles_csv(self._path, target_column="y", features="zinc")
             tensors, slices = flatten(_plain(graph) for graph in graphs)
         if self._without_node_features:
             tensors["x"] = torch.zeros_like(tensors["x"])

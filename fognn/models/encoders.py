@@ -1,8 +1,8 @@
-"""Encoders of a dataset's inputs: tokens, features, or a constant."""
+"""Encoders of a dataset's inputs: tokens, columns of tokens, features, or a constant."""
 
 import torch
 from torch import Tensor
-from torch.nn import Embedding, Module
+from torch.nn import Embedding, EmbeddingBag, Module
 from torch_geometric.nn import Linear
 
 from fognn.utils import checks
@@ -42,6 +42,60 @@ class TokenEncoder(Module):
                 f"{self.name} must hold tokens in 0..{self.in_channels - 1}, got {wrong}"
             )
         return self.embedding(token)
+
+
+class ColumnsEncoder(Module):
+    r"""The sum of a learnt vector for each column of tokens, such as PyG's features of atoms.
+
+    Args:
+        num_tokens (tuple): The number of tokens of each column.
+        channels (int): Size of each output sample.
+        name (str, optional): The name of the input in errors. (default: :obj:`"x"`)
+    """
+
+    first: Tensor
+
+    def __init__(self, num_tokens: tuple[int, ...], channels: int, name: str = "x") -> None:
+        super().__init__()
+        for number in num_tokens:
+            checks.positive_int("ColumnsEncoder", "num_tokens", number)
+        self.num_tokens = tuple(num_tokens)
+        self.in_channels = len(self.num_tokens)
+        self.out_channels = checks.positive_int("ColumnsEncoder", "channels", channels)
+        self.name = name
+        # One table for all columns: the tokens of a column begin where those before it end.
+        self.embedding = EmbeddingBag(sum(self.num_tokens), channels, mode="sum")
+        ends = torch.tensor(self.num_tokens).cumsum(0)
+        self.register_buffer("first", ends - torch.tensor(self.num_tokens), persistent=False)
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        self.embedding.reset_parameters()
+
+    def forward(self, token: Tensor) -> Tensor:
+        if (
+            token.dim() != 2
+            or token.size(1) != self.in_channels
+            or token.dtype not in (torch.int64, torch.int32)
+        ):
+            raise ValueError(
+                f"{self.name} must hold {self.in_channels} columns of integer tokens, got "
+                f"{token.dtype} of shape {list(token.shape)}"
+            )
+        limit = torch.tensor(self.num_tokens, device=token.device)
+        if not torch.compiler.is_compiling() and token.numel():
+            wrong = ((token < 0) | (token >= limit)).any(dim=0)
+            if bool(wrong.any()):
+                column = int(wrong.nonzero()[0])
+                values = token[:, column]
+                found = values[(values < 0) | (values >= self.num_tokens[column])][0]
+                raise ValueError(
+                    f"{self.name} must hold tokens in 0..{self.num_tokens[column] - 1} in column "
+                    f"{column}, got {int(found)}"
+                )
+        if not token.size(0):
+            return self.embedding.weight.new_zeros(0, self.out_channels)
+        return self.embedding(token + self.first)
 
 
 class FeatureEncoder(Module):

@@ -21,6 +21,8 @@ class GraphNet(Module):
         head (torch.nn.Module): From the layers' features to outputs.
         edge_encoder (torch.nn.Module, optional): From edge inputs to :math:`C` channels, for
             layers that take edge features. (default: :obj:`None`)
+        scale (torch.nn.Module, optional): Applied to the outputs, see
+            :class:`fognn.models.heads.OutputScale`. (default: :obj:`None`)
 
     Shapes:
         - **inputs:**
@@ -40,12 +42,14 @@ class GraphNet(Module):
         blocks: list[Block],
         head: _Head,
         edge_encoder: Module | None = None,
+        scale: Module | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.edge_encoder = edge_encoder
         self.blocks = ModuleList(blocks)
         self.head = head
+        self.scale = scale
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
@@ -83,6 +87,8 @@ class GraphNet(Module):
             # Without gradients, features that the head does not read are freed here.
             states = [*states, h] if self.head.reads_all else [h]
         answer = self.head(states, adj, batch, batch_size)
+        if self.scale is not None:
+            answer = self.scale(answer)
         return given.unsort(answer) if self.head.level == "edge" else answer
 
     def summary(self) -> None:

@@ -136,3 +136,23 @@ class JumpingHead(_Head):
         else:
             answers = [head(self.gather(x, adj, batch, batch_size)) for head, x in pairs]
         return torch.stack(answers).sum(dim=0)
+
+
+class OutputScale(Module):
+    r"""Returns standardised values to the unit of the targets: :math:`y \sigma + \mu`.
+
+    Args:
+        mean (tuple): :math:`\mu`, the mean of each value.
+        std (tuple): :math:`\sigma`, the standard deviation of each value.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: tuple[float, ...], std: tuple[float, ...]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean))
+        self.register_buffer("std", torch.tensor(std))
+
+    def forward(self, y: Tensor) -> Tensor:
+        return y * self.std + self.mean

@@ -7,10 +7,15 @@ from typing import Any
 
 from torch.nn import Module
 
-from fognn.models.encoders import ConstantEncoder, FeatureEncoder, TokenEncoder
+from fognn.models.encoders import (
+    ColumnsEncoder,
+    ConstantEncoder,
+    FeatureEncoder,
+    TokenEncoder,
+)
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
-from fognn.models.heads import JumpingHead, MLPHead
+from fognn.models.heads import JumpingHead, MLPHead, OutputScale
 from fognn.models.task import TASKS, Task
 from fognn.nn import FOG, Block, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv, WithFOG
 from fognn.utils import checks
@@ -153,7 +158,8 @@ def _graph_net(
     else:
         head = MLPHead(channels, task.out_channels, task.level, task.readout)
     edge_encoder = _edge_encoder(name, task, channels, host.edges if host else "none")
-    return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder)
+    scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
+    return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder, scale)
 
 
 def _fog_channels(name: str, channels: int, fog_channels: int | None, alone: bool) -> int:
@@ -174,8 +180,14 @@ def _fog_channels(name: str, channels: int, fog_channels: int | None, alone: boo
 
 def _node_encoder(task: Task, channels: int) -> Module:
     if task.node_tokens is not None:
-        return TokenEncoder(task.node_tokens, channels)
+        return _token_encoder(task.node_tokens, channels, "x")
     return FeatureEncoder(task.node_channels, channels)  # type: ignore[arg-type]
+
+
+def _token_encoder(tokens: int | tuple[int, ...], channels: int, name: str) -> Module:
+    kind: Any = ColumnsEncoder if isinstance(tokens, tuple) else TokenEncoder
+    encoder: Module = kind(tokens, channels, name=name)
+    return encoder
 
 
 def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | None:
@@ -184,7 +196,7 @@ def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | 
     if edges == "constant":
         return ConstantEncoder(channels)
     if task.edge_tokens is not None:
-        return TokenEncoder(task.edge_tokens, channels, name="edge_attr")
+        return _token_encoder(task.edge_tokens, channels, "edge_attr")
     if task.edge_channels is not None:
         return FeatureEncoder(task.edge_channels, channels, name="edge_attr")
     message = f"create_model: task must have edge_tokens or edge_channels for {name!r}"

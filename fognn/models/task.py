@@ -12,27 +12,55 @@ class Task:
     Args:
         level (str): The level of the outputs: ``"node"``, ``"edge"`` or ``"graph"``.
         out_channels (int): Size of each output: the number of classes or of values.
-        node_tokens (int, optional): Number of node tokens, if nodes are tokens.
-            (default: :obj:`None`)
+        node_tokens (int or tuple, optional): Number of node tokens, if nodes are tokens; one number
+            for each column, if they have several. (default: :obj:`None`)
         node_channels (int, optional): Size of node features, if nodes have features.
             (default: :obj:`None`)
-        edge_tokens (int, optional): Number of edge tokens, if edges are tokens.
-            (default: :obj:`None`)
+        edge_tokens (int or tuple, optional): The same for edges. (default: :obj:`None`)
         edge_channels (int, optional): Size of edge features, if edges have features.
             (default: :obj:`None`)
         readout (str, optional): Pooling of a graph's nodes, ``"mean"`` or ``"sum"``.
             (default: :obj:`"mean"`)
+        node_input (str, optional): The node features: ``"x"``; or what takes their place in graphs
+            without any, ``"degree"`` (the logarithm of 1 + in-degree) or ``"constant"`` (1).
+            (default: :obj:`"x"`)
+        mean (tuple, optional): Mean of each value over the training targets. The network predicts
+            standardised values, and its last step returns them to the unit of the targets.
+            (default: :obj:`None`)
+        std (tuple, optional): Standard deviation of each value, given with ``mean``.
+            (default: :obj:`None`)
+        names (tuple, optional): Names of the values, or of the classes. (default: :obj:`()`)
     """
 
     level: str
     out_channels: int
-    node_tokens: int | None = None
+    node_tokens: int | tuple[int, ...] | None = None
     node_channels: int | None = None
-    edge_tokens: int | None = None
+    edge_tokens: int | tuple[int, ...] | None = None
     edge_channels: int | None = None
     readout: str = "mean"
+    node_input: str = "x"
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("node_tokens", "edge_tokens", "mean", "std", "names"):
+            value = getattr(self, name)
+            if isinstance(value, list):  # of a JSON file
+                object.__setattr__(self, name, tuple(value))
+        checks.one_of("Task", "node_input", self.node_input, ("x", "degree", "constant"))
+        for name in ("mean", "std"):
+            value = getattr(self, name)
+            if (value is None) != (self.mean is None) or (
+                value is not None and len(value) != self.out_channels
+            ):
+                raise ValueError(
+                    f"Task: mean and std must be None, or have {self.out_channels} numbers each, "
+                    f"got {self.mean} and {self.std}"
+                )
+        if self.std is not None and not all(0 < value < float("inf") for value in self.std):
+            raise ValueError(f"Task: std must be positive numbers, got {self.std}")
         checks.one_of("Task", "level", self.level, ("node", "edge", "graph"))
         checks.one_of("Task", "readout", self.readout, ("mean", "sum"))
         if (self.node_tokens is None) == (self.node_channels is None):

@@ -14,7 +14,7 @@ from fognn.paper.protocols import command_of
 from fognn.paper.tables import Planned, other_key, runs_of
 from fognn.training import Config, Result
 from fognn.training.data import data_fingerprint
-from fognn.training.own_data import is_file
+from fognn.training.own_data import is_own
 from fognn.training.run_folder import TIMES, read_metrics
 
 __all__ = ["Ledger", "LedgerEntry", "ledger_entry"]
@@ -209,7 +209,7 @@ def _entry(
     result["command"] = command_of(config)
     result["fingerprint"] = result.get("fingerprint") or data_fingerprint(config)
     named: dict[str, str | None] = {"data.folder": None}
-    if is_file(config.data):
+    if is_own(config.data):
         result["data"] = named["data.name"] = Path(config.data.name).name
     history = read_metrics(folder)
     if len(history) != epochs:

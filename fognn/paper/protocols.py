@@ -17,7 +17,7 @@ from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
 from fognn.training.config_section import flat
 from fognn.training.data import PLAIN_ZINC, few_shot
-from fognn.training.own_data import is_file, own_objective
+from fognn.training.own_data import is_own, own_objective
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
@@ -61,7 +61,7 @@ def protocol(
     """
     values = {setting_name(name): value for name, value in (values or {}).items()}
     model = model.lower()
-    if is_file(DataConfig(data)):
+    if is_own(DataConfig(data)):
         _known(model)
         return _own(data, model, seed, values)
     wanted = _data(data)
@@ -95,7 +95,7 @@ def command_of(config: Config) -> str:
     r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with the dataset,
     the network, the seed, and each setting that differs from :func:`protocol`. Your own file is
     given without its folder."""
-    data, model, own = config.data, config.model.name, is_file(config.data)
+    data, model, own = config.data, config.model.name, is_own(config.data)
     name = Path(data.name).name if own else data.name.lower()
     if few_shot(data):
         name = f"{name}-{data.n_way}way-{data.k_shot}shot"

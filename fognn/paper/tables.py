@@ -14,7 +14,7 @@ from fognn.paper.rows import Row, get_row, rows
 from fognn.training import Config
 from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC
-from fognn.training.own_data import is_file
+from fognn.training.own_data import is_own
 from fognn.utils import checks
 
 __all__ = [
@@ -146,7 +146,7 @@ def run_folder(config: Config, root: str | Path = "runs") -> Path:
 
 def other_key(config: Config) -> str:
     r"""Returns the key, and the folder, of a run that is not in the paper's tables."""
-    name = Path(config.data.name).stem if is_file(config.data) else config.data.name
+    name = Path(config.data.name).stem if is_own(config.data) else config.data.name
     return f"{name}/{config.model.name}-seed{config.seed}-{config.digest()}".lower()
 
 

@@ -27,7 +27,7 @@ from fognn.training.data import FOLDS, Loader, folded
 from fognn.training.evaluation import answer
 from fognn.training.fabric import make_fabric, threads_of, without_denormals
 from fognn.training.loop import Parts
-from fognn.training.objective import Meter, loss_of
+from fognn.training.objective import Meter, loss_of, std_of
 
 __all__ = ["Pace", "Split", "fastest_split", "folds_of", "measure", "paces"]
 
@@ -169,11 +169,11 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
             fused=True,
         )
         model, optimizer = fabric.setup(net, adam)
-        meter = Meter(training, parts.classes, fabric)
+        meter, std = Meter(training, parts.classes, fabric), std_of(parts.task)
 
         def score(batch: Any) -> torch.Tensor:
             prediction, target = answer(model, fabric.to_device(batch))
-            loss = loss_of(training.loss, prediction, target, fabric)
+            loss = loss_of(training.loss, prediction, target, fabric, std)
             meter.update(prediction, target, loss)
             loss.item()
             return loss

@@ -46,7 +46,7 @@ class DataConfig:
     fraction: Fraction = 1.0
     """Fraction of each split to use, from its beginning."""
     seed: Index = 0
-    """Seed of generated graphs, and of the splits of your own data."""
+    """Seed of generated graphs, and of the random split of your own data."""
     fold: Count | None = None
     """IMDB-MULTI: the fold to hold out, from 1; all folds in turn if not given."""
     holdout: bool = False
@@ -58,7 +58,14 @@ class DataConfig:
     episodes: Count = 2000
     """Few-shot images: number of tasks to validate and to test on."""
     target: str | None = None
-    """csv file: the column to learn."""
+    """csv file: the column to learn, or several columns with commas between them."""
+    task: Literal["auto", "regression", "classification"] = "auto"
+    """Your own data: regression or classification, if auto finds the wrong one."""
+    split: Literal["random", "scaffold"] | None = None
+    """Your own data: random (8 : 1 : 1), or scaffold for molecules; if not given, the data's own
+    splits, else random."""
+    split_column: str | None = None
+    """csv file: the column that has train, val or test for each molecule."""
     smiles: str = "smiles"
     """csv file: the column of the SMILES strings."""
     skip_bad: bool = False
@@ -80,10 +87,14 @@ class ModelConfig:
 class TrainingConfig:
     r"""The training of a run: Adam, with L2 in the gradient."""
 
-    loss: Literal["l1", "cross_entropy", "balanced_cross_entropy"]
-    """Loss: l1, cross_entropy, or balanced_cross_entropy (class weights (V - n_c) / V)."""
-    metric: Literal["mae", "accuracy", "balanced_accuracy", "f1"]
-    """Metric: mae, accuracy, balanced_accuracy (mean recall of the classes) or f1 (of class 1)."""
+    loss: Literal["l1", "mse", "cross_entropy", "balanced_cross_entropy", "bce"]
+    """Loss: l1 or mse (numbers), bce (yes/no), cross_entropy, or balanced_cross_entropy (class
+    weights (V - n_c) / V)."""
+    metric: Literal[
+        "mae", "rmse", "accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"
+    ]
+    """Metric: mae or rmse (numbers); accuracy, balanced_accuracy (mean recall of the classes), f1
+    (of class 1), roc_auc or average_precision (each the mean over columns or classes)."""
     batch_size: Count = 128
     """Number of graphs, or few-shot tasks, in a batch, over all ranks."""
     epochs: Count = 1000
@@ -107,7 +118,7 @@ class TrainingConfig:
     """Epochs between two reductions of the learning rate."""
 
     def __post_init__(self) -> None:
-        if (self.loss == "l1") != (self.metric == "mae"):
+        if (self.loss in ("l1", "mse")) != (self.metric in ("mae", "rmse")):
             raise ValueError(
                 f"config: training.metric must fit training.loss, got {self.metric!r} with "
                 f"{self.loss!r}"

@@ -18,7 +18,7 @@ from fognn.datasets.sbm_generator import SPLIT_SIZES
 from fognn.loader import PackedLoader
 from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
-from fognn.training.own_data import is_file, own_graphs, own_task
+from fognn.training.own_data import check_own, is_own, own_graphs, own_task
 
 __all__ = [
     "FOLDS",
@@ -49,18 +49,18 @@ class Loader(Protocol):
 
 def few_shot(data: DataConfig) -> bool:
     r"""Returns whether the dataset consists of images for few-shot learning."""
-    return not is_file(data) and _entry(data).kind == "images"
+    return not is_own(data) and _entry(data).kind == "images"
 
 
 def folded(data: DataConfig) -> bool:
     r"""Returns whether the dataset has folds instead of splits."""
-    return not is_file(data) and not _entry(data).splits
+    return not is_own(data) and not _entry(data).splits
 
 
 def task_of(data: DataConfig) -> Task | None:
     r"""Returns the task of a dataset: the inputs and outputs of its networks; :obj:`None` for
     few-shot images."""
-    if is_file(data):
+    if is_own(data):
         return own_task(data)
     entry = _entry(data)
     return None if entry.kind == "images" else TASKS[entry.name.lower()]
@@ -87,7 +87,9 @@ def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -
         seed = config.seed if train else data.seed
         tasks = config.training.steps * size if train else data.episodes
         return EpisodeLoader(images, data, tasks, size, seed, train, *ranks)
-    graphs = own_graphs(data, split) if is_file(data) else _graphs(data, split)
+    if is_own(data):
+        check_own(config)
+    graphs = own_graphs(data, split) if is_own(data) else _graphs(data, split)
     return PackedLoader(
         graphs,
         size // ranks[1],

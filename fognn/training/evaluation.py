@@ -15,7 +15,7 @@ from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import Loader, open_split
 from fognn.training.fabric import make_fabric, threads_of
-from fognn.training.objective import Meter, loss_of
+from fognn.training.objective import Meter, loss_of, std_of
 from fognn.utils.files import user_path
 
 __all__ = ["answer", "evaluate", "evaluate_model"]
@@ -33,7 +33,12 @@ def answer(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
 
 
 def evaluate_model(
-    model: Module, loader: Loader, training: TrainingConfig, classes: int, fabric: Fabric
+    model: Module,
+    loader: Loader,
+    training: TrainingConfig,
+    classes: int,
+    fabric: Fabric,
+    std: Tensor | None = None,
 ) -> dict[str, float]:
     r"""Returns the ``"loss"`` of a split, and its metric over ``"batches"`` and over ``"items"``.
 
@@ -46,13 +51,15 @@ def evaluate_model(
         training (TrainingConfig): The loss and the metric.
         classes (int): Number of classes, or of values.
         fabric (Fabric): The devices and ranks.
+        std (torch.Tensor, optional): As in :func:`~fognn.training.objective.loss_of`.
+            (default: :obj:`None`)
     """
     meter = Meter(training, classes, fabric)
     model.eval()
     with torch.no_grad():
         for batch in islice(loader, fabric.global_rank, None, fabric.world_size):
             prediction, target = answer(model, fabric.to_device(batch))
-            loss = loss_of(training.loss, prediction, target)
+            loss = loss_of(training.loss, prediction, target, std=std)
             meter.update(prediction, target, loss)
     return meter.compute()
 
@@ -97,7 +104,8 @@ def evaluate(
         fabric = make_fabric(config)
         classes = task.out_channels if task is not None else config.data.n_way
         loader = open_split(config, split)
-        scores = evaluate_model(fabric.setup(net), loader, config.training, classes, fabric)
+        model, std = fabric.setup(net), std_of(task)
+        scores = evaluate_model(model, loader, config.training, classes, fabric, std)
     metric = config.training.metric
     return {"loss": scores["loss"]} | {
         f"{metric}_{kind}": scores[kind] for kind in ("batches", "items")

@@ -42,7 +42,7 @@ from fognn.training.machine_limits import (
     is_out_of_memory,
     out_of_memory,
 )
-from fognn.training.objective import Meter, loss_of
+from fognn.training.objective import Meter, loss_of, std_of
 from fognn.training.progress import RunProgress
 from fognn.training.result import Result, summarise
 from fognn.training.run_folder import RunFolder, check_folder
@@ -159,7 +159,7 @@ def _train(
     quiet: bool,
 ) -> Result:
     training, task, net = config.training, parts.task, parts.net
-    train, val, classes = parts.train, parts.val, parts.classes
+    train, val, classes, std = parts.train, parts.val, parts.classes, std_of(task)
     if fabric.world_size > 1:
         net = synchronise(net)
     module: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
@@ -235,7 +235,7 @@ def _train(
             for number, batch in enumerate(islice(train, state.batch, None), state.batch):
                 torch.manual_seed(step_seed(config.seed, epoch, number, fabric.global_rank))
                 prediction, target = answer(model, fabric.to_device(batch))
-                loss = loss_of(training.loss, prediction, target, fabric)
+                loss = loss_of(training.loss, prediction, target, fabric, std)
                 value = loss.item()
                 if not math.isfinite(value):
                     raise _diverged(f"loss of epoch {epoch + 1}, batch {number + 1}", value, lr)
@@ -260,7 +260,7 @@ def _train(
             train_scores = meter.compute()
 
             start = time.perf_counter()
-            val_scores = evaluate_model(model, val, training, classes, fabric)
+            val_scores = evaluate_model(model, val, training, classes, fabric, std)
             if not math.isfinite(val_scores["loss"]):
                 what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
                 if epoch + 1 == training.epochs or not _may_pass(net, state):
@@ -303,10 +303,10 @@ def _train(
     if "test" in splits_of(config.data):
         loader = open_split(config, "test")
         checksums.append(fingerprint(loader))
-        test = {"last": evaluate_model(model, loader, training, classes, fabric)}
+        test = {"last": evaluate_model(model, loader, training, classes, fabric, std)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt
         net.load_state_dict(read_checkpoint(folder / "best.ckpt")["model"])
-        test["best"] = evaluate_model(model, loader, training, classes, fabric)
+        test["best"] = evaluate_model(model, loader, training, classes, fabric, std)
     result = summarise(
         config,
         folder,

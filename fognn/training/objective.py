@@ -1,39 +1,71 @@
 r"""The loss and the metrics, for one rank or several."""
 
+import math
 import warnings
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from lightning.fabric import Fabric
 from torch import Tensor
-from torchmetrics import MeanAbsoluteError, Metric
+from torchmetrics import MeanAbsoluteError, MeanSquaredError, Metric
 from torchmetrics.classification import BinaryF1Score, MulticlassAccuracy, MulticlassRecall
+from torchmetrics.functional.classification import binary_auroc, binary_average_precision
+from torchmetrics.utilities import dim_zero_cat
 
+from fognn.models import Task
 from fognn.training.config import TrainingConfig
 
-__all__ = ["HIGHER_IS_BETTER", "Meter", "loss_of"]
+__all__ = ["HIGHER_IS_BETTER", "RANKING", "Meter", "loss_of", "std_of"]
 
-HIGHER_IS_BETTER = {"mae": False, "accuracy": True, "balanced_accuracy": True, "f1": True}
+HIGHER_IS_BETTER = {
+    **dict.fromkeys(("mae", "rmse"), False),
+    **dict.fromkeys(("accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"), True),
+}
+# Metrics of the order of all items, which a single batch does not have.
+RANKING: dict[str, Callable[..., Tensor]] = {
+    "roc_auc": binary_auroc,
+    "average_precision": binary_average_precision,
+}
 
 
-def loss_of(name: str, prediction: Tensor, target: Tensor, fabric: Fabric | None = None) -> Tensor:
-    r"""Returns the loss of a batch that is divided over the ranks.
+def loss_of(
+    name: str,
+    prediction: Tensor,
+    target: Tensor,
+    fabric: Fabric | None = None,
+    std: Tensor | None = None,
+) -> Tensor:
+    r"""Returns the loss of a batch that is divided over the ranks. Missing targets (NaN) do not
+    count.
 
     Each rank gets its part of the loss, times the number of ranks. The mean over ranks, which DDP
     takes of the gradients, is then the loss of the whole batch, even if the ranks have different
     numbers of nodes.
 
     Args:
-        name (str): ``"l1"``, ``"cross_entropy"`` or ``"balanced_cross_entropy"``.
+        name (str): A loss of :class:`~fognn.training.TrainingConfig`.
         prediction (torch.Tensor): ``[N, classes]``, or ``[N, values]``.
         target (torch.Tensor): Classes ``[N]``, or values ``[N]`` or ``[N, values]``.
         fabric (Fabric, optional): The ranks; :obj:`None` if the batch is not divided.
             (default: :obj:`None`)
+        std (torch.Tensor, optional): Standard deviation of each value. If given, the loss is that
+            of standardised values. (default: :obj:`None`)
     """
     ranks = 1 if fabric is None else fabric.world_size
-    if name == "l1":
-        part = (prediction - target.view_as(prediction)).abs().sum()
-        total = part.new_tensor(float(prediction.numel()))
+    if name in ("l1", "mse", "bce"):
+        target = target.view_as(prediction).to(prediction.dtype)
+        known = target.isfinite()
+        whole = bool(known.all())
+        if name == "bce":
+            filled = target if whole else target.masked_fill(~known, 0.0)
+            each = F.binary_cross_entropy_with_logits(prediction, filled, reduction="none")
+        else:
+            each = prediction - target
+            each = each if std is None else each / std.to(each)
+            each = each.abs() if name == "l1" else each.square()
+        part = (each if whole else each.masked_fill(~known, 0.0)).sum()
+        total = part.new_tensor(float(known.sum()))
     elif name == "cross_entropy":
         part = F.cross_entropy(prediction, target, reduction="sum")
         total = part.new_tensor(float(target.numel()))
@@ -46,7 +78,12 @@ def loss_of(name: str, prediction: Tensor, target: Tensor, fabric: Fabric | None
         # In a batch of a single class all weights are 0; its loss is 0, not NaN.
         least = torch.finfo(prediction.dtype).tiny
         return part * ranks / (counts.to(weight) * weight).sum().clamp_min(least)
-    return part * ranks / _sum(total, fabric)
+    return part * ranks / _sum(total, fabric).clamp_min(1.0)
+
+
+def std_of(task: Task | None) -> Tensor | None:
+    r"""Returns the standard deviation of each value of a task, for :func:`loss_of`."""
+    return None if task is None or task.std is None else torch.tensor(task.std)
 
 
 def _sum(value: Tensor, fabric: Fabric | None) -> Tensor:
@@ -60,17 +97,20 @@ class Meter:
 
     The metric over items is that of all items together; the metric over batches is the mean of the
     metrics of the batches, as the public benchmark reports it. With several ranks, each rank's part
-    of a batch counts as a batch.
+    of a batch counts as a batch. ROC-AUC and average precision are only over items. Missing targets
+    (NaN) do not count.
 
     Args:
         training (TrainingConfig): The metric.
-        classes (int): Number of classes, or of values.
+        classes (int): Number of classes, of yes/no columns, or of values.
         fabric (Fabric): The device and the ranks.
     """
 
     def __init__(self, training: TrainingConfig, classes: int, fabric: Fabric) -> None:
         self.fabric = fabric
-        self.is_value = training.metric == "mae"
+        self.kind = {"l1": "values", "mse": "values", "bce": "yes/no"}.get(training.loss, "classes")
+        self.ranking = training.metric in RANKING
+        classes = 2 if self.kind == "yes/no" else classes
         self.scale = 100.0 if "accuracy" in training.metric else 1.0
         self.metric = _metric(training.metric, classes).to(fabric.device)
         self.metric.persistent(True)
@@ -79,10 +119,33 @@ class Meter:
 
     def update(self, prediction: Tensor, target: Tensor, loss: Tensor) -> None:
         r"""Adds a batch."""
-        answer = prediction.detach()
-        answer = answer.float() if self.is_value else answer.argmax(dim=1)
-        value = self.metric(answer, target.view_as(answer))
+        answer, known = self._answers(prediction.detach(), target)
+        value = loss.new_zeros(())
+        if self.ranking:
+            self.metric.update(answer, known)
+        elif known.numel():
+            value = self.metric(answer, known)
         self.sums += torch.stack([loss.detach(), value, value.new_ones(())]).to(self.sums)
+
+    def _answers(self, prediction: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Returns the answers and targets that the metric compares."""
+        if self.kind == "classes":
+            if not self.ranking:
+                return prediction.argmax(dim=1), target
+            columns = F.one_hot(target, prediction.size(1)).float()
+            # Of two classes, one column says all.
+            first = 1 if prediction.size(1) == 2 else 0
+            return prediction.float().softmax(dim=1)[:, first:], columns[:, first:]
+        target = target.view_as(prediction).float()
+        prediction = prediction.float()
+        if self.ranking:
+            return prediction, target
+        known = target.isfinite()
+        if not bool(known.all()):
+            prediction, target = prediction[known], target[known]
+        if self.kind == "yes/no":
+            return (prediction > 0).long().flatten(), target.long().flatten()
+        return prediction, target
 
     def compute(self) -> dict[str, float]:
         r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
@@ -94,7 +157,7 @@ class Meter:
             items = float(self.metric.compute())
         return {
             "loss": loss / batches,
-            "batches": self.scale * value / batches,
+            "batches": items if self.ranking else self.scale * value / batches,
             "items": self.scale * items,
         }
 
@@ -109,9 +172,50 @@ class Meter:
         self.metric.load_state_dict(state)
 
 
+class ColumnMean(Metric):
+    r"""The mean of a binary metric over the columns that have both classes, as in the Open Graph
+    Benchmark; NaN if there is no such column.
+
+    Args:
+        score (Callable): The metric of a column, of predictions and classes.
+    """
+
+    full_state_update = False
+    prediction: list[Tensor]
+    target: list[Tensor]
+
+    def __init__(self, score: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.score = score
+        self.add_state("prediction", default=[], dist_reduce_fx="cat")
+        self.add_state("target", default=[], dist_reduce_fx="cat")
+
+    def update(self, prediction: Tensor, target: Tensor) -> None:
+        self.prediction.append(prediction)
+        self.target.append(target)
+
+    def compute(self) -> Tensor:
+        predictions, targets = dim_zero_cat(self.prediction), dim_zero_cat(self.target)
+        scores = []
+        for prediction, target in zip(predictions.t(), targets.t(), strict=True):
+            known = target.isfinite()
+            if len(target[known].unique()) > 1:
+                # Ranks, because torchmetrics takes numbers outside 0 to 1 for logits, and its
+                # sigmoid makes large ones equal.
+                order = prediction[known].unique(return_inverse=True)[1].to(torch.float64)
+                scores.append(
+                    self.score(order / max(1.0, float(order.max())), target[known].long())
+                )
+        return torch.stack(scores).mean() if scores else predictions.new_tensor(math.nan)
+
+
 def _metric(name: str, classes: int) -> Metric:
     if name == "mae":
         return MeanAbsoluteError()
+    if name == "rmse":
+        return MeanSquaredError(squared=False)
+    if name in RANKING:
+        return ColumnMean(RANKING[name])
     if name == "f1":
         return BinaryF1Score(validate_args=False)
     if name == "accuracy":

@@ -1,144 +1,173 @@
-r"""The user's own data: a csv file of molecules, or a file or folder of graphs."""
+r"""The user's own data in a run: their splits, their task and their objective."""
 
 import os
+import statistics
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from fognn.datasets.graph_checks import count_values
-from fognn.datasets.graph_files import read_graphs
-from fognn.datasets.molecules import read_smiles_csv
+from fognn.datasets.molecules import ATOM_COLUMNS, BOND_COLUMNS
+from fognn.datasets.own_data import OwnData, read_own_data
 from fognn.loader.order import epoch_order
-from fognn.models import TASKS, Task
-from fognn.training.config import DataConfig
+from fognn.models import Task
+from fognn.training.config import Config, DataConfig
+from fognn.training.objective import RANKING
 from fognn.utils.files import user_path
 
-__all__ = ["is_file", "own_graphs", "own_objective", "own_task"]
+__all__ = [
+    "check_own",
+    "is_own",
+    "open_own",
+    "own_graphs",
+    "own_objective",
+    "own_splits",
+    "own_task",
+]
 
-# First and last tenth of each split: 80 % for training, 10 % for validation, 10 % for testing.
-_TENTHS = {"train": (0, 8), "val": (8, 9), "test": (9, 10)}
-FEWEST = 10
+_OBJECTIVES = {
+    "values": {"loss": "l1", "metric": "mae"},
+    "yes/no": {"loss": "bce", "metric": "roc_auc"},
+    "classes": {"loss": "cross_entropy", "metric": "accuracy"},
+}
+_LOSSES = {
+    "values": ("l1", "mse"),
+    "yes/no": ("bce",),
+    "classes": ("cross_entropy", "balanced_cross_entropy"),
+}
 
 
-def is_file(data: DataConfig) -> bool:
+def is_own(data: DataConfig) -> bool:
     r"""Returns whether the data are a file or folder of the user, and not a dataset by name."""
     # Not by Path.parts: Path("./graphs") has only one, like the name of a dataset.
     separated = any(mark in data.name for mark in {"/", os.sep})
     return separated or Path(data.name).suffix.lower() in (".csv", ".pt", ".npz")
 
 
-def own_graphs(data: DataConfig, split: str) -> list[Data]:
-    r"""Returns the graphs of a split. The assignment of graphs to splits depends only on
+def open_own(data: DataConfig) -> OwnData:
+    r"""Reads the user's data; the last few are kept in memory.
+
+    Args:
+        data (DataConfig): The data.
+    """
+    path = user_path(data.name)
+    changed = path.stat().st_mtime_ns if path.exists() else 0
+    return _read_once(
+        str(path), changed, data.smiles, data.target, data.split_column, data.task, data.skip_bad
+    )
+
+
+# Cached, because a run opens the same file for each of its splits and for the task.
+@lru_cache(maxsize=2)
+def _read_once(path: str, changed: int, *columns: Any) -> OwnData:
+    return read_own_data(path, *columns)
+
+
+def own_splits(data: DataConfig) -> dict[str, Tensor]:
+    r"""Returns the indices of the graphs of each split. A random assignment depends only on
     ``data.seed`` and on the number of graphs.
+
+    Args:
+        data (DataConfig): The data.
+    """
+    own = open_own(data)
+    order = epoch_order(len(own.graphs), shuffle=True, seed=data.seed)
+    return own.splits(data.split, order, data.fraction)
+
+
+def own_graphs(data: DataConfig, split: str) -> list[Data]:
+    r"""Returns the graphs of a split.
 
     Args:
         data (DataConfig): The data.
         split (str): ``"train"``, ``"val"`` or ``"test"``.
     """
-    graphs = _read(data)
-    order = epoch_order(len(graphs), shuffle=True, seed=data.seed).tolist()
-    order = order[: max(FEWEST, round(len(order) * data.fraction))]
-    first, last = (len(order) * tenth // 10 for tenth in _TENTHS[split])
-    return [graphs[i] for i in sorted(order[first:last])]
+    graphs = open_own(data).graphs
+    return [graphs[item] for item in own_splits(data)[split].tolist()]
 
 
 def own_task(data: DataConfig) -> Task:
     r"""Returns the task of the graphs: integers are tokens (inputs) and classes (targets),
-    floating point numbers are features and values."""
-    graphs = _read(data)
-    if _suffix(data) == ".csv":
-        return TASKS["zinc"]
-    first = graphs[0]
-    y, level = torch.as_tensor(first.y), _level(graphs)
-    if y.is_floating_point():
-        out = y.shape[1:].numel() if y.dim() else 1
-    else:
-        out = max(2, count_values(data.name, "y", [torch.as_tensor(g.y) for g in graphs]))
+    floating point numbers are features and values. Values are standardised by the training
+    split."""
+    own = open_own(data)
+    targets = own.targets
+    scale: dict[str, Any] = {}
+    if targets.kind == "values":
+        y = own.targets_of(own_splits(data)["train"])
+        scale = _scale(y.reshape(len(y), -1).to(torch.float64))
     return Task(
-        level,
-        out,
-        **_inputs(data.name, "node", "x", [graph.x for graph in graphs]),
-        **_inputs(data.name, "edge", "edge_attr", [graph.edge_attr for graph in graphs]),
+        own.level,
+        targets.columns,
+        **_inputs(own, "node", "x"),
+        **_inputs(own, "edge", "edge_attr"),
+        **scale,
+        node_input=own.node_input,
+        names=targets.classes or targets.names,
     )
 
 
 def own_objective(data: DataConfig) -> dict[str, str]:
     r"""Returns the ``"loss"`` and the ``"metric"`` that fit the targets."""
-    y = torch.as_tensor(_read(data)[0].y)
-    if y.is_floating_point():
-        return {"loss": "l1", "metric": "mae"}
-    return {"loss": "cross_entropy", "metric": "accuracy"}
+    return _OBJECTIVES[open_own(data).targets.kind]
 
 
-def _suffix(data: DataConfig) -> str:
-    return Path(data.name).suffix.lower()
+def check_own(config: Config) -> None:
+    r"""Raises unless the loss and the metric fit the targets of the user's data.
 
-
-def _read(data: DataConfig) -> list[Data]:
-    path = user_path(data.name)
-    changed = path.stat().st_mtime_ns if path.exists() else 0
-    return _read_once(str(path), changed, data.smiles, data.target, data.skip_bad)
-
-
-# Cached, because a run opens the same file for each of its splits and for the task.
-@lru_cache(maxsize=2)
-def _read_once(
-    path: str, changed: int, smiles: str, target: str | None, skip_bad: bool
-) -> list[Data]:
-    if path.lower().endswith(".csv"):
-        if target is None:
-            raise ValueError(
-                f"config: data.target must name the column of {path} to learn, got None"
-            )
-        graphs, _ = read_smiles_csv(path, smiles, target, skip_bad)
-    else:
-        graphs = read_graphs(path)
-        if any(graph.y is None for graph in graphs):
-            raise ValueError(f"{path}: y of each graph must be the target to learn, got None")
-        _check_classes(path, graphs)
-    if len(graphs) < FEWEST:
+    Args:
+        config (Config): The run.
+    """
+    own, training = open_own(config.data), config.training
+    known = _LOSSES[own.targets.kind]
+    if training.loss not in known:
         raise ValueError(
-            f"{path} must have at least {FEWEST} graphs, to train, validate and test on, "
-            f"got {len(graphs)}"
+            f"config: training.loss must be {' or '.join(known)} for the targets of "
+            f"{config.data.name} ({own.targets}), got {training.loss!r}"
         )
-    return graphs
-
-
-def _check_classes(path: str, graphs: list[Data]) -> None:
-    for number, graph in enumerate(graphs):
-        y = torch.as_tensor(graph.y)
-        if not y.is_floating_point() and (y.dim() > 1 or (y < 0).any()):
-            found = f"shape {list(y.shape)}" if y.dim() > 1 else int(y.min())
+    if training.metric == "f1" and own.targets.kind == "classes" and own.targets.columns > 2:
+        raise ValueError(
+            f"config: training.metric must not be 'f1' for {own.targets.columns} classes"
+        )
+    if training.metric not in RANKING:
+        return
+    for split, items in own_splits(config.data).items():
+        y = own.targets_of(items)
+        columns = y.reshape(len(y), -1).t() if y.is_floating_point() else [y]
+        if not any(len(column[~column.isnan()].unique()) > 1 for column in columns):
             raise ValueError(
-                f"{path}, graph {number}: y of integers must be classes from 0 in a single "
-                f"dimension, got {found}; values to learn must be floating point"
+                f"config: training.metric must not be {training.metric!r}, because all targets of "
+                f"the {split} split are the same: take --metric accuracy or another split"
             )
 
 
-def _level(graphs: list[Data]) -> str:
-    r"""Returns the level of the targets (graph, node or edge), from their number."""
-    labels = [torch.as_tensor(graph.y) for graph in graphs]
-    counts = [y.size(0) if y.dim() else 1 for y in labels]
-    for level, sizes in (
-        ("graph", [1] * len(graphs)),
-        ("node", [graph.num_nodes for graph in graphs]),
-        ("edge", [graph.num_edges for graph in graphs]),
-    ):
-        if counts == sizes:
-            return level
-    raise ValueError(
-        "y must have one entry for each graph, for each node or for each edge, got "
-        f"{counts[0]} for {graphs[0].num_nodes} nodes and {graphs[0].num_edges} edges in graph 0"
-    )
+def _scale(y: Tensor) -> dict[str, Any]:
+    mean, std = [], []
+    for column in y.t():
+        known = column[~column.isnan()]
+        mean.append(float(known.mean()))
+        spread = statistics.pstdev(known.tolist()) if len(known) > 1 else 0.0
+        # Targets that are all equal have no spread, and any unit will do.
+        std.append(spread if spread > 0 else 1.0)
+    return {"mean": tuple(mean), "std": tuple(std)}
 
 
-def _inputs(where: str, kind: str, name: str, values: list[Any]) -> dict[str, Any]:
-    first = values[0]
-    if first is None:
+def _inputs(own: OwnData, kind: str, name: str) -> dict[str, Any]:
+    values = [graph[name] for graph in own.graphs if name in graph]
+    if not values:
         return {}
-    if not first.is_floating_point() and (first.dim() == 1 or first.size(1) == 1):
-        return {f"{kind}_tokens": count_values(where, name, values)}
-    return {f"{kind}_channels": 1 if first.dim() == 1 else first.size(1)}
+    if own.smiles:
+        # All atoms and bonds that there are, and not only those of this file.
+        return {f"{kind}_tokens": ATOM_COLUMNS if kind == "node" else BOND_COLUMNS}
+    first = values[0]
+    if first.is_floating_point():
+        return {f"{kind}_channels": 1 if first.dim() == 1 else first.size(1)}
+    if first.dim() == 1 or first.size(1) == 1:
+        return {f"{kind}_tokens": count_values(own.name, name, values)}
+    columns = [[value[:, column] for value in values] for column in range(first.size(1))]
+    tokens = (count_values(own.name, f"{name}[:, {n}]", part) for n, part in enumerate(columns))
+    return {f"{kind}_tokens": tuple(tokens)}

@@ -1,7 +1,7 @@
 r"""Predictions of a trained network for new graphs, as a csv file."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,12 @@ from torch.nn import Module
 from torch_geometric.data import Batch, Data
 
 from fognn.datasets.graph_files import read_graphs
-from fognn.datasets.molecules import read_smiles_csv
+from fognn.datasets.molecules import ATOM_COLUMNS
+from fognn.datasets.own_data import fill_inputs
+from fognn.datasets.smiles_csv import read_molecules
 from fognn.models import Task
 from fognn.training.checkpoint import load_run
+from fognn.training.config import Config
 from fognn.training.data import PLAIN_ZINC
 from fognn.training.environment import device_of
 from fognn.training.evaluation import answer
@@ -36,9 +39,15 @@ def predict(
     r"""Writes the predictions of a trained network for new graphs to a csv file: one line for each
     graph, node or edge, depending on the network's task, in the order of the input.
 
-    Predicted values are in the column ``prediction`` (``prediction_0``, ``prediction_1``, ... if
-    there are several); predicted classes are in ``class``, and their probabilities in
-    ``probability_0``, ``probability_1``, ....
+    Molecules are numbered by ``row``, counted from 0 without the header, as in the input: lines
+    that are skipped leave gaps. Other graphs are numbered by ``graph``, from 0.
+
+    * Predicted values are in the column ``prediction``, in the unit of the targets; if there are
+      several, in ``prediction_NAME``.
+    * Predicted classes are in ``class``, and their probabilities in ``probability_NAME``.
+    * For several yes/no columns, the probabilities of a yes are in ``probability_NAME``.
+
+    A name is that of the column or class in the data of the training, or its number from 0.
 
     Args:
         run (str): A run folder, or a checkpoint in one.
@@ -64,38 +73,42 @@ def predict(
             f"run must not be of a few-shot network, which needs a support set for each query, got "
             f"{str(run)!r}: call the network that fognn.load(run) returns"
         )
-    if str(source).lower().endswith(".csv"):
-        if task.node_tokens is None or task.level != "graph":
-            raise ValueError(
-                f"source must be a .pt or .npz file of graphs, because {config.model.name} was "
-                f"trained on {config.data.name} and not on molecules, got {str(source)!r}"
-            )
-        graphs, _ = read_smiles_csv(source, smiles_column, skip_bad=skip_bad)
-        if not graphs:
-            raise ValueError(f"source must have at least one molecule, got {str(source)!r}")
-    else:
-        graphs = read_graphs(source)
+    graphs, rows = _read(source, config, task, smiles_column, skip_bad)
     if config.data.name == PLAIN_ZINC:
         # The network was trained with the embedding of atom type 0 only.
         for graph in graphs:
             graph.x = torch.zeros_like(graph.x)
-    classes = config.training.loss != "l1"
     lines = 0
     with write_whole(Path(output)) as temporary, open(temporary, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        names = ["class", *(f"probability_{c}" for c in range(task.out_channels))]
-        if not classes:
-            many = task.out_channels > 1
-            names = (
-                [f"prediction_{i}" for i in range(task.out_channels)] if many else ["prediction"]
-            )
-        writer.writerow([*_places(task, graphs[0]), *names])
+        writer.writerow([*_places(task, graphs[0]), *_names(task, config.training.loss)])
         outputs = predict_graphs(net, graphs, task, batch_size, device)
-        for number, (graph, output_) in enumerate(zip(graphs, outputs, strict=True)):
+        for number, graph, output_ in zip(rows, graphs, outputs, strict=True):
             for place, row in zip(_rows(task, number, graph), output_, strict=True):
-                writer.writerow([*place, *_values(row, classes)])
+                writer.writerow([*place, *_values(row, task, config.training.loss)])
                 lines += 1
     return lines
+
+
+def _read(
+    source: str | Path, config: Config, task: Task, smiles_column: str, skip_bad: bool
+) -> tuple[list[Data], Sequence[int]]:
+    r"""Returns the graphs, and their numbers in the input."""
+    if not str(source).lower().endswith(".csv"):
+        graphs = read_graphs(source)
+        return fill_inputs(graphs, task.node_input)[0], range(len(graphs))
+    of_zinc = config.data.name in ("ZINC", PLAIN_ZINC)
+    if task.level != "graph" or not (of_zinc or task.node_tokens == ATOM_COLUMNS):
+        raise ValueError(
+            f"source must be a .pt or .npz file of graphs, because {config.model.name} was "
+            f"trained on {config.data.name} and not on molecules, got {str(source)!r}"
+        )
+    table = read_molecules(
+        source, smiles_column, skip_bad=skip_bad, features="zinc" if of_zinc else "pyg"
+    )
+    if not table.graphs:
+        raise ValueError(f"source must have at least one molecule, got {str(source)!r}")
+    return table.graphs, table.rows
 
 
 def predict_graphs(
@@ -140,7 +153,7 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
 
 def _places(task: Task, graph: Data) -> list[str]:
     if task.level == "graph":
-        return ["graph", "smiles"] if "smiles" in graph else ["graph"]
+        return ["row", "smiles"] if "smiles" in graph else ["graph"]
     return ["graph", "node"] if task.level == "node" else ["graph", "source", "target"]
 
 
@@ -154,7 +167,24 @@ def _rows(task: Task, number: int, graph: Data) -> Iterator[list[Any]]:
         yield from ([number, *edge] for edge in edges.t().tolist())
 
 
-def _values(row: Tensor, classes: bool) -> list[Any]:
-    if not classes:
+def _names(task: Task, loss: str) -> list[str]:
+    several = task.names or range(task.out_channels)
+    if loss in ("l1", "mse"):
+        return ["prediction"] if task.out_channels == 1 else [f"prediction_{n}" for n in several]
+    if loss == "bce":
+        if task.out_channels > 1:
+            return [f"probability_{name}" for name in several]
+        several = range(2)
+    return ["class", *(f"probability_{name}" for name in several)]
+
+
+def _values(row: Tensor, task: Task, loss: str) -> list[Any]:
+    if loss in ("l1", "mse"):
         return row.tolist()
-    return [int(row.argmax()), *row.softmax(0).tolist()]
+    if loss == "bce":
+        yes = row.sigmoid()
+        if task.out_channels > 1:
+            return yes.tolist()
+        return [int(yes > 0.5), float(1 - yes), float(yes)]
+    best = int(row.argmax())
+    return [task.names[best] if task.names else best, *row.softmax(0).tolist()]

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from fognn.datasets.catalog import CATALOG, DatasetInfo, where
 from fognn.datasets.few_shot import ImageSet
-from fognn.datasets.molecules import read_smiles_csv
+from fognn.datasets.smiles_csv import read_smiles_csv
 from fognn.datasets.statistics import count, count_graphs
 from fognn.report.drawings.drawing import Drawing, check_output, save_drawing
 from fognn.report.drawings.page import table_html

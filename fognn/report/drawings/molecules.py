@@ -1,11 +1,12 @@
-r"""Molecules drawn by RDKit, from graphs whose tokens are those of ZINC."""
+r"""Molecules drawn by RDKit, from graphs of :func:`fognn.datasets.smiles_to_graph`."""
 
 import re
 from typing import Any
 
 from torch_geometric.data import Data
+from torch_geometric.utils import to_rdmol
 
-from fognn.datasets.molecules import ATOMS, rdkit_module
+from fognn.datasets.molecules import ATOM_COLUMNS, ATOMS, rdkit_module
 
 __all__ = ["graph_to_molecule", "has_rdkit", "molecule_png", "molecule_svg"]
 
@@ -23,9 +24,11 @@ def graph_to_molecule(graph: Data) -> Any:
     r"""The molecule of a graph: the way back from :func:`fognn.datasets.smiles_to_graph`.
 
     Args:
-        graph (Data): Tokens :obj:`x`, bonds :obj:`edge_attr`, each bond in both directions.
+        graph (Data): A graph with the features of PyG, or of ZINC.
     """
     chem = rdkit_module().Chem
+    if graph.x.dim() == 2 and graph.x.size(1) == len(ATOM_COLUMNS):
+        return to_rdmol(graph)
     molecule = chem.RWMol()
     for token in graph.x.reshape(-1).tolist():
         symbol, *rest = ATOMS[token].split()
