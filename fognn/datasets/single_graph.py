@@ -1,7 +1,7 @@
 r"""One graph whose nodes are split into training, validation and test nodes by masks."""
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, check_regular, user_path
 
-__all__ = ["MASKS", "has_masks", "is_single_graph", "masked_graph", "read_single_graph"]
+__all__ = ["MASKS", "has_masks", "is_single_graph", "read_single_graph", "single_graph"]
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 # The names of the layout of the "heterophilous graphs" files, with PyG's names for them.
@@ -30,8 +30,9 @@ _NAMES = ("x", "edge_index", "edges", "edge_attr", "y", *MASKS)
 
 
 def is_single_graph(path: str | Path) -> bool:
-    r"""Returns whether a file is one for :meth:`read_single_graph`: a :obj:`.npz` or :obj:`.pt`
-    file that has a :obj:`train_mask` or :obj:`train_masks`.
+    r"""Returns whether a file is one for :meth:`read_single_graph` and not for
+    :meth:`read_graphs`: a :obj:`.npz` or :obj:`.pt` file that has a :obj:`train_mask` or
+    :obj:`train_masks`, or has edges but not the :obj:`n` of several graphs.
 
     Args:
         path (str or Path): The file. A folder, a missing file and one with another ending are not.
@@ -42,22 +43,28 @@ def is_single_graph(path: str | Path) -> bool:
     if path.suffix.lower() == ".npz":
         try:
             with np.load(path, allow_pickle=False) as file:
-                return has_masks(dict.fromkeys(file.files))
+                return _is_one_graph(file.files)
         except DAMAGE:
             return False  # read_graphs names the damage
     # Mapped, because only the names are needed. torch cannot map its format before version 1.6.
     content = load_pt(path, mmap=zipfile.is_zipfile(path))
-    graphs = [content] if isinstance(content, dict) else content
-    return any(has_masks(graph) for graph in graphs if isinstance(graph, Data | dict))
+    if isinstance(content, dict):
+        return _is_one_graph(content)
+    return any(has_masks(graph) for graph in content if isinstance(graph, Data))
 
 
-def has_masks(graph: Data | Mapping[str, Any]) -> bool:
-    r"""Returns whether a graph, or a dict of its arrays, has a mask of training nodes."""
-    values = graph.to_dict() if isinstance(graph, Data) else graph
-    return any(name in values for name in ("train_mask", "train_masks"))
+def _is_one_graph(names: Iterable[str]) -> bool:
+    found = set(names)
+    edges = not found.isdisjoint(("edge_index", "edges")) and "n" not in found
+    return edges or not found.isdisjoint(("train_mask", "train_masks"))
 
 
-def read_single_graph(path: str | Path) -> Data:
+def has_masks(graph: Data) -> bool:
+    r"""Returns whether a graph has a mask of training nodes."""
+    return "train_mask" in graph
+
+
+def read_single_graph(path: str | Path, labels: bool = True) -> Data:
     r"""Reads one graph with masks of its training, validation and test nodes.
 
     * :obj:`.npz`, with the names of :class:`~torch_geometric.data.Data`: :obj:`edge_index`,
@@ -70,24 +77,26 @@ def read_single_graph(path: str | Path) -> Data:
       tensors, or the data and slices of an :class:`~torch_geometric.data.InMemoryDataset`. As in
       :meth:`read_graphs`, none of a file's code is run.
 
-    See :meth:`masked_graph` for the result and for the :class:`ValueError` that a wrong graph
+    See :meth:`single_graph` for the result and for the :class:`ValueError` that a wrong graph
     raises. A file that cannot be read raises a :class:`~fognn.datasets.FileError`.
 
     Args:
         path (str or Path): The file.
+        labels (bool, optional): If set to :obj:`False`, leaves out labels and masks, and the file
+            needs none. (default: :obj:`True`)
     """
     path = user_path(path)
     if not path.exists():
         raise FileError(f"{path} is not there: name a .pt or .npz file of one graph with masks")
     check_regular(path)
     if path.suffix.lower() == ".npz":
-        return masked_graph(str(path), _read_npz(path))
+        return single_graph(str(path), _read_npz(path), labels)
     content = load_pt(path)
     if isinstance(content, list):
         if len(content) != 1 or not isinstance(content[0], Data):
             raise ValueError(f"{path} must have one graph if it has masks, got {len(content)}")
         content = content[0].to_dict()
-    return masked_graph(str(path), content)
+    return single_graph(str(path), content, labels)
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
@@ -102,12 +111,12 @@ def _read_npz(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def masked_graph(where: str, values: Mapping[str, Any]) -> Data:
-    r"""Checks one graph with masks.
+def single_graph(where: str, values: Mapping[str, Any], labels: bool = True) -> Data:
+    r"""Checks one graph with masks, or without any.
 
     Returns a :class:`~torch_geometric.data.Data` with :obj:`edge_index`, :obj:`y`,
-    :obj:`num_nodes`, the three masks as :obj:`bool` tensors of shape ``[nodes, splits]`` and, if
-    given, :obj:`x` and :obj:`edge_attr`. A mask of a single split is that of all splits.
+    :obj:`num_nodes` and, if given, :obj:`x`, :obj:`edge_attr` and the three masks as :obj:`bool`
+    tensors of shape ``[nodes, splits]``. A mask of a single split is that of all splits.
     :obj:`x` of several columns of only 0 and 1 (bags of words) is :obj:`torch.float32`.
 
     A node without a label has :obj:`y` -1, or NaN, and must not be in a mask. Masks that overlap
@@ -117,34 +126,47 @@ def masked_graph(where: str, values: Mapping[str, Any]) -> Data:
     Args:
         where (str): The beginning of the error message for a wrong graph.
         values (dict): Arrays or tensors, with the names of :meth:`read_single_graph`.
+        labels (bool, optional): As in :meth:`read_single_graph`. (default: :obj:`True`)
     """
     given = {_OTHER_NAMES.get(name, name): value for name, value in values.items()}
     given = {name: value for name, value in given.items() if value is not None}
-    for name in ("y", *MASKS):
+    masked = any(mask in given for mask in MASKS)
+    for name in ("y", *MASKS) if masked and labels else ("y",) if labels else ():
         if name not in given:
             raise ValueError(f"{where} must have {name}, it has only {sorted(given)}")
-    masks = _masks(where, given, [mask for mask in MASKS if f"{mask}s" in values])
-    nodes = masks["train_mask"].size(0)
-    edges = {name: given[name] for name in ("edge_index", "edge_attr") if name in given}
-    if "edges" in given:
-        edges = {"edge_index": _both_directions(where, given, nodes)}
-    checked = GraphList()
-    # Checked with a column of zeros if there are no features.
-    x = given.get("x", np.zeros((nodes, 1)))
-    checked.add(where, Data(x=x, **edges, num_nodes=given.get("num_nodes")))
-    graph = checked.graphs[0]
-    if graph.num_nodes != nodes:
-        raise ValueError(
-            f"{where}: train_mask must have a row for each of {graph.num_nodes} nodes, got {nodes}"
-        )
+    masks = {}
+    if masked and labels:
+        masks = _masks(where, given, [mask for mask in MASKS if f"{mask}s" in values])
+    graph = _inputs(where, given, masks)
+    if labels:
+        graph.y = _labels(where, given["y"], graph.num_nodes or 0)
+        graph.update(masks)
+        _check_splits(where, graph)
+    return graph
+
+
+def _inputs(where: str, given: Mapping[str, Any], masks: Mapping[str, Tensor]) -> Data:
+    r"""Returns the graph without labels and masks."""
+    values = {name: given[name] for name in ("x", "edge_index", "edge_attr") if name in given}
+    nodes = given.get("num_nodes")
     if "x" not in given:
-        del graph.x
-    elif _is_bag_of_words(graph.x):
+        rows = next((given[name] for name in ("train_mask", "y") if name in given), None)
+        rows = masks.get("train_mask", rows)
+        nodes = nodes if rows is None or np.ndim(rows) == 0 else len(rows)
+    if "edges" in given:
+        count = len(given["x"]) if np.ndim(given.get("x", 0)) else nodes
+        values["edge_index"] = _both_directions(where, given, count)
+    checked = GraphList()
+    checked.add(where, Data(**values, num_nodes=nodes))
+    graph = checked.graphs[0]
+    if masks and graph.num_nodes != len(masks["train_mask"]):
+        raise ValueError(
+            f"{where}: train_mask must have a row for each of {graph.num_nodes} nodes, got "
+            f"{len(masks['train_mask'])}"
+        )
+    if "x" in graph and _is_bag_of_words(graph.x):
         graph.x = graph.x.float()
-    graph.num_nodes = nodes
-    graph.y = _labels(where, given["y"], nodes)
-    graph.update(masks)
-    _check_splits(where, graph)
+    graph.num_nodes = graph.num_nodes
     return graph
 
 
@@ -181,7 +203,7 @@ def _masks(where: str, given: Mapping[str, Any], by_split: list[str]) -> dict[st
     return masks
 
 
-def _both_directions(where: str, given: Mapping[str, Any], nodes: int) -> Tensor:
+def _both_directions(where: str, given: Mapping[str, Any], nodes: int | None) -> Tensor:
     for name in ("edge_index", "edge_attr"):
         if name in given:
             raise ValueError(
@@ -192,6 +214,7 @@ def _both_directions(where: str, given: Mapping[str, Any], nodes: int) -> Tensor
     if edges.dim() != 2 or edges.size(1) != 2:
         raise ValueError(f"{where}: edges must have shape [edges, 2], got {list(edges.shape)}")
     # Here and not by GraphList alone, because to_undirected needs numbers of nodes.
+    nodes = int(edges.max()) + 1 if nodes is None and edges.numel() else nodes or 0
     wrong = checks.outside(edges, nodes)
     if wrong is not None:
         raise ValueError(
@@ -228,7 +251,9 @@ def _check_splits(where: str, graph: Data) -> None:
     y: Any = graph.y
     # A node with several values has a label if one of them is given.
     labelled = ~y.isnan().reshape(len(y), -1).all(1) if y.is_floating_point() else y >= 0
-    for split in range(graph.train_mask.size(1)):
+    if not labelled.any():
+        raise ValueError(f"{where}: y must have a label for at least one node, got none")
+    for split in range(graph.train_mask.size(1) if "train_mask" in graph else 0):
         masks = {name: graph[name][:, split] for name in MASKS}
         number = f"split {split + 1}"
         for name, mask in masks.items():

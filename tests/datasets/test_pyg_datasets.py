@@ -10,7 +10,7 @@ import torch_geometric.datasets
 from torch_geometric.data import Data, HeteroData, InMemoryDataset
 
 from fognn.datasets.pyg_datasets import is_pyg_name, open_pyg, pyg_root
-from fognn.datasets.single_graph import masked_graph
+from fognn.datasets.single_graph import single_graph
 from fognn.utils.errors import FileError
 
 
@@ -51,7 +51,7 @@ def test_planetoid(tmp_path):
     pyg_roots.planetoid(tmp_path / "data")
     found = open_pyg("pyg:Planetoid/Cora", tmp_path / "data")
     (graph,) = found["all"]
-    masked = masked_graph("pyg:Planetoid/Cora", graph.to_dict())
+    masked = single_graph("pyg:Planetoid/Cora", graph.to_dict())
     masks = (masked.train_mask, masked.val_mask, masked.test_mask)
     assert [int(mask.sum()) for mask in masks] == [80, 500, 60]
     assert masked.num_nodes == 660

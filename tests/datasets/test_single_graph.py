@@ -121,6 +121,29 @@ def test_a_graph_without_features_or_edges(tmp_path):
     assert (graph.num_nodes, graph.num_edges) == (N, 0)
 
 
+@pytest.mark.parametrize("ending", [".npz", ".pt"])
+def test_a_graph_without_masks(tmp_path, ending):
+    arrays = pyg_like(train_mask=None, val_mask=None, test_mask=None)
+    path = write(tmp_path / f"a{ending}", arrays)
+    assert is_single_graph(path)
+    graph = read_single_graph(path)
+    assert "train_mask" not in graph
+    assert graph.y.shape == (N,)
+    with pytest.raises(ValueError, match="y must have a label for at least one node"):
+        read_single_graph(write(path, {**arrays, "y": np.full(N, -1)}))
+
+
+@pytest.mark.parametrize("names", [pyg_like, heterophilous])
+def test_inputs_only(tmp_path, names):
+    """For predictions, labels and masks are neither needed nor checked."""
+    wrong = {name: np.ones(3) for name in names() if "mask" in name or name in ("y", "node_labels")}
+    none = dict.fromkeys(wrong)
+    for other in (wrong, none):
+        graph = read_single_graph(write(tmp_path / "a.npz", names(**other)), labels=False)
+        assert sorted(graph.keys()) == ["edge_index", "num_nodes", "x"]
+        assert graph.num_nodes == N
+
+
 def test_bags_of_words_are_numbers_and_other_integers_stay(tmp_path):
     for x, dtype in [
         (np.eye(N, 4, dtype=np.uint8), torch.float32),
