@@ -9,7 +9,7 @@ from typing import Any
 
 from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
-from fognn.training.data import FOLDS, joint_fingerprint, task_of
+from fognn.training.data import folds_of, joint_fingerprint, task_of
 from fognn.training.objective import HIGHER_IS_BETTER
 from fognn.training.result import Result, Scores, summarise
 from fognn.training.run_folder import RunFolder, check_folder, read_metrics
@@ -40,7 +40,7 @@ def fit_folds(
     run = RunFolder(folder, config)
     try:
         results = []
-        for fold in range(1, FOLDS + 1):
+        for fold in range(1, folds_of(config.data) + 1):
             part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
             results.append(fit_fold(part, folder / f"fold-{fold}"))
             run.log(f"fold {fold}: {results[-1]}")
