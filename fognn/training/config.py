@@ -85,8 +85,8 @@ class DataConfig:
     task: Literal["auto", "regression", "classification"] = "auto"
     """Your own data: regression or classification, if auto finds the wrong one."""
     split: Literal["random", "scaffold", "all"] | None = None
-    """Your own data: random (8 : 1 : 1), scaffold for molecules, or all splits of one graph in turn,
-    as folds; if not given, the data's own (first) split, else random."""
+    """Your own data: random (8 : 1 : 1), scaffold for molecules, or all splits of one graph, as
+    folds; if not given, the data's own (first) split, else random."""
     split_column: str | None = None
     """csv file: the column that has train, val or test for each molecule."""
     neighbors: Neighbors = None

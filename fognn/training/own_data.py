@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from fognn.datasets.graph_checks import count_values
 from fognn.datasets.molecules import ATOM_COLUMNS, BOND_COLUMNS
@@ -25,6 +26,7 @@ __all__ = [
     "is_own",
     "open_own",
     "open_own_split",
+    "own_graphs",
     "own_name",
     "own_objective",
     "own_splits",
@@ -100,6 +102,17 @@ def own_splits(data: DataConfig) -> dict[str, Tensor]:
     return own.splits(data.split, order, data.fraction, data.fold)
 
 
+def own_graphs(data: DataConfig, split: str) -> list[Data]:
+    r"""Returns the graphs of a split of data with several graphs.
+
+    Args:
+        data (DataConfig): The data.
+        split (str): ``"train"``, ``"val"`` or ``"test"``.
+    """
+    graphs = open_own(data).graphs
+    return [graphs[item] for item in own_splits(data)[split].tolist()]
+
+
 def open_own_split(
     config: Config, split: str, rank: int = 0, world_size: int = 1
 ) -> PackedLoader | FullGraphLoader | NeighborLoader:
@@ -113,7 +126,6 @@ def open_own_split(
     """
     check_own(config)
     data, train = config.data, split == "train"
-    own, items = open_own(data), own_splits(data)[split]
     options: dict[str, Any] = {
         "batch_size": config.training.batch_size // world_size,
         "shuffle": train,
@@ -121,11 +133,11 @@ def open_own_split(
         "rank": rank,
         "world_size": world_size,
     }
-    if own.nodes is None:
-        return PackedLoader([own.graphs[item] for item in items.tolist()], **options)
+    if open_own(data).nodes is None:
+        return PackedLoader(own_graphs(data, split), **options)
     graph = _packed_once(*_key(data))
     mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
-    mask[items] = True
+    mask[own_splits(data)[split]] = True
     if data.neighbors is None:
         return FullGraphLoader(graph, mask)
     return NeighborLoader(graph, mask, data.neighbors, **options)
@@ -165,6 +177,7 @@ def check_own(config: Config) -> None:
     """
     own, training = open_own(config.data), config.training
     _check_neighbors(config, own)
+    splits = own_splits(config.data)
     known = _LOSSES[own.targets.kind]
     if training.loss not in known:
         raise ValueError(
@@ -177,7 +190,7 @@ def check_own(config: Config) -> None:
         )
     if training.metric not in RANKING:
         return
-    for split, items in own_splits(config.data).items():
+    for split, items in splits.items():
         y = own.targets_of(items)
         columns = y.reshape(len(y), -1).t() if y.is_floating_point() else [y]
         if not any(len(column[~column.isnan()].unique()) > 1 for column in columns):
