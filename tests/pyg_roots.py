@@ -6,7 +6,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
-MOLECULES = ["CCO", "CCC", "c1ccccc1", "CC(=O)O", "CN", "CCN", "C#N", "CCCl", "OCC", "CCCC"]
+MOLECULES = [
+    "CCO",
+    "CCC",
+    "CC(=O)O",
+    "CN",
+    "C#N",
+    "CCCl",
+    "c1ccccc1",
+    "C1CCCCC1",
+    "c1ccncc1",
+    "C1CC1",
+]
 
 
 def planetoid(folder: Path, name: str = "Cora", classes: int = 4, seed: int = 0) -> None:

@@ -22,6 +22,7 @@ from fognn.training.config import Config, DataConfig
 from fognn.training.own_data import is_own, open_own, open_own_split, own_task
 
 __all__ = [
+    "FOLDS",
     "PLAIN_ZINC",
     "Loader",
     "data_fingerprint",
@@ -37,7 +38,7 @@ __all__ = [
 
 # The paper's study of limitations uses ZINC with the same type for every atom.
 PLAIN_ZINC = "ZINC-without-node-features"
-_FOLDS = 10
+FOLDS = 10
 
 
 class Loader(Protocol):
@@ -63,7 +64,7 @@ def folds_of(data: DataConfig) -> int:
     r"""Returns the number of folds that a run trains one after another; 0 for a single run."""
     if not folded(data) or data.fold is not None:
         return 0
-    return open_own(data).num_splits if is_own(data) else _FOLDS
+    return open_own(data).num_splits if is_own(data) else FOLDS
 
 
 def task_of(data: DataConfig) -> Task | None:

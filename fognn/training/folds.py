@@ -11,7 +11,6 @@ from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import folds_of, joint_fingerprint, task_of
 from fognn.training.objective import HIGHER_IS_BETTER
-from fognn.training.own_data import check_own, is_own
 from fognn.training.result import Result, Scores, summarise
 from fognn.training.run_folder import RunFolder, check_folder, read_metrics
 
@@ -36,9 +35,7 @@ def fit_folds(
     check_folder(folder, config)
     if (folder / "result.json").exists():
         return Result.read(folder)
-    # Raises for an invalid setting before the folder is created.
-    if is_own(config.data):
-        check_own(config)
+    # Raises for an invalid setting of the network before the folder is created.
     untrained_model(config, task_of(config.data))
     run = RunFolder(folder, config)
     try:

@@ -20,6 +20,7 @@ from fognn.training.fabric import check_threads, rank
 from fognn.training.folds import fit_folds
 from fognn.training.loggers import check_logger
 from fognn.training.loop import fit_one
+from fognn.training.own_data import check_own, is_own
 from fognn.training.result import Result
 from fognn.training.run_folder import check_folder
 from fognn.utils.errors import FileError, Stopped, TrainingError
@@ -60,6 +61,8 @@ def fit(
     if not (folder / "result.json").exists():  # raises before the folder is created
         device_of(config.machine.device)
         check_threads(config)
+        if is_own(config.data):
+            check_own(config)
         if logger is not None:
             check_logger(logger)
     if folds_of(config.data):

@@ -14,7 +14,7 @@ from torch_geometric.data import Batch
 from fognn.datasets.graph_files import write_graphs
 from fognn.models import create_model
 from fognn.paper import protocol
-from fognn.training import Result, TrainingConfig, evaluate, fit, folds, load
+from fognn.training import Result, TrainingConfig, data, evaluate, fit, load
 from fognn.training.config import Config
 from fognn.training.data import open_split
 from fognn.training.evaluation import answer, evaluate_model
@@ -117,7 +117,7 @@ def three_folds(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Re
     }
     config = protocol("imdb-multi", "gin", 0, values)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folds, "FOLDS", 3)
+        patch.setattr(data, "FOLDS", 3)
         return fit(config, tmp_path_factory.mktemp("runs") / "run", quiet=True)
 
 
