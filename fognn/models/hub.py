@@ -4,7 +4,6 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +56,7 @@ The same network with new weights:
 # Arguments of the mixin that have no meaning for a folder.
 _DOWNLOAD = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
 _SMALL = 128  # a size that need not be one of a tensor
+_VALUES = ("mean", "std")  # numbers that are no sizes
 # Exceptions that a damaged or foreign folder causes in json, safetensors, torch and the networks.
 _DAMAGE = (
     *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError),
@@ -109,7 +109,7 @@ class PretrainedNet(  # type: ignore[call-arg]
         # The mixin writes this to config.json and passes it to __init__ again.
         self._hub_mixin_config: dict[str, Any] = {
             "name": name.lower(),
-            "task": None if task is None else asdict(task),
+            "task": None if task is None else task.to_dict(),
             **settings,
         }
 
@@ -270,9 +270,14 @@ def _check_sizes(folder: Path) -> None:
 
 
 def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    r"""Yields the numbers of a config, with their names."""
+    r"""Yields the sizes in a config, with their names."""
     if isinstance(config, dict):
         for key, value in config.items():
-            yield from _numbers(value, key)
+            if key not in _VALUES:
+                yield from _numbers(value, key)
+    elif isinstance(config, list):
+        yield name, len(config)
+        for value in config:
+            yield from _numbers(value, name)
     elif isinstance(config, int | float) and not isinstance(config, bool):
         yield name, config

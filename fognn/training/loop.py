@@ -28,6 +28,7 @@ from fognn.training.data import (
     Loader,
     fingerprint,
     joint_fingerprint,
+    notes_of,
     open_split,
     splits_of,
     task_of,
@@ -217,6 +218,9 @@ def _train(
         begun = f"resumes after epoch {len(state.history)}" if run.last.exists() else "begins"
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
+        for note in notes_of(config.data):
+            run.log(note)
+            progress.note(note)
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
             run.write_metrics(state.history)
     on_cpu = fabric.device.type == "cpu"

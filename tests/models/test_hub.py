@@ -92,10 +92,7 @@ def test_config_is_for_people(tmp_path: Path) -> None:
     assert len(text.splitlines()) > 10
     assert json.loads(text) == {
         "name": "graphsage+fog",
-        "task": {
-            "level": "graph", "out_channels": 1, "node_tokens": 28, "node_channels": None,
-            "edge_tokens": 4, "edge_channels": None, "readout": "mean",
-        },
+        "task": {"level": "graph", "out_channels": 1, "node_tokens": 28, "edge_tokens": 4},
         "channels": 16, "layers": 2, "dropout": 0.5, "aggr": "mean", "benchmark": False, "h1": None,
     }  # fmt: skip
 
