@@ -17,7 +17,10 @@ def train(
     settings: dict[str, Any],
     data: Annotated[
         str | None,
-        typer.Argument(help="A dataset, a csv file of molecules, or a file or folder of graphs."),
+        typer.Argument(
+            help="A dataset (pyg:CLASS/NAME for one of PyG), a csv file of molecules, or a file or "
+            "folder of graphs."
+        ),
     ] = None,
     model: Annotated[str | None, typer.Argument(help="A network, see fognn models.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The seed. [0]")] = None,
@@ -51,6 +54,8 @@ def train(
       fognn train zinc gcn+fog --seed 0
       fognn train cluster gcn --fraction 0.1 --epochs 20 --set model.channels=64
       fognn train molecules.csv gin+fog --target-column solubility
+      fognn train graph.npz gcn+fog --split all
+      fognn train pyg:TUDataset/PROTEINS gin+fog
       fognn train --config runs/zinc/gcn+fog-seed0/config.yaml -o again
     """
     from fognn.paper.train_one import train as run

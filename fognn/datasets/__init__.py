@@ -8,8 +8,10 @@ from fognn.datasets.imdb import IMDBMulti
 from fognn.datasets.mini_imagenet import MiniImageNet
 from fognn.datasets.molecules import ATOMS, penalised_logp, smiles_to_graph
 from fognn.datasets.omniglot import Omniglot
+from fognn.datasets.pyg_datasets import open_pyg
 from fognn.datasets.sbm import CLUSTER, PATTERN
 from fognn.datasets.sbm_generator import generate_cluster, generate_pattern
+from fognn.datasets.single_graph import is_single_graph, read_single_graph
 from fognn.datasets.smiles_csv import BadLine, read_smiles_csv
 from fognn.datasets.sources import Source, cache_dir, data_dir, fetch, find
 from fognn.datasets.split_dataset import SplitDataset
@@ -52,8 +54,11 @@ __all__ = [
     "generate_cluster",
     "generate_pattern",
     "generate_tsp",
+    "is_single_graph",
+    "open_pyg",
     "penalised_logp",
     "read_graphs",
+    "read_single_graph",
     "read_smiles_csv",
     "scaffold_split",
     "smiles_to_graph",

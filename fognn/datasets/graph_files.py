@@ -18,7 +18,7 @@ from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, check_regular, user_path, write_whole
 from fognn.utils.torch_files import RefusedNameError, load_torch
 
-__all__ = ["read_graphs", "write_graphs"]
+__all__ = ["load_pt", "read_graphs", "write_graphs"]
 
 _ENDINGS = (".pt", ".npz")
 _WANTED = (
@@ -59,7 +59,7 @@ def read_graphs(path: str | Path, split: str | None = None) -> list[Data]:
     graphs = GraphList()
     for file in _files(user_path(path)):
         check_regular(file)
-        found = _read_npz(file, split) if file.suffix.lower() == ".npz" else _load_pt(file)
+        found = _read_npz(file, split) if file.suffix.lower() == ".npz" else load_pt(file)
         if isinstance(found, dict):
             found = cut_graphs(str(file), found, split)
         elif split is not None:
@@ -152,11 +152,17 @@ def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(small) if small.kind in "iu" else array
 
 
-def _load_pt(path: Path) -> list[Any] | dict[str, Any]:
-    r"""Returns the graphs of a :obj:`.pt` file, unchecked, or a dict of flat tensors."""
+def load_pt(path: Path, mmap: bool = False) -> list[Any] | dict[str, Any]:
+    r"""Returns the graphs of a :obj:`.pt` file, unchecked, or a dict of flat tensors.
+
+    Args:
+        path (Path): The file.
+        mmap (bool, optional): As in :meth:`fognn.utils.torch_files.load_torch`.
+            (default: :obj:`False`)
+    """
     # Not PyG's own reader, which falls back to running a file that names other things.
     try:
-        return _graphs_in(load_torch(path, _NAMES))
+        return _graphs_in(load_torch(path, _NAMES, mmap=mmap))
     except _NoGraphsError as error:
         raise ValueError(f"{path} holds {error}: {_WANTED}") from error
     except RefusedNameError as error:

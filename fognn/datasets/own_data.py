@@ -1,7 +1,8 @@
-r"""The user's own data: a csv file of molecules, or a file or folder of graphs."""
+r"""The user's own data: a csv file of molecules, a file or folder of graphs, one graph with masks,
+or a dataset of PyG by name."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,16 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
+from fognn.datasets.graph_checks import GraphList
 from fognn.datasets.graph_files import read_graphs
+from fognn.datasets.pyg_datasets import is_pyg_name, open_pyg
+from fognn.datasets.single_graph import (
+    MASKS,
+    has_masks,
+    is_single_graph,
+    read_single_graph,
+    single_graph,
+)
 from fognn.datasets.smiles_csv import column_names, read_molecules
 from fognn.datasets.splits import FEWEST, SPLITS, column_split, random_split, scaffold_split
 from fognn.datasets.targets import Targets, targets_from_tensors
@@ -39,6 +49,10 @@ class OwnData:
             (default: :obj:`0`)
         given (dict, optional): The splits that the data have themselves: indices of graphs.
             (default: :obj:`None`)
+        nodes (torch.Tensor, optional): If the data are one graph whose nodes are divided into
+            splits, the nodes that have a label. (default: :obj:`None`)
+        masks (dict, optional): The splits of the nodes, ``[nodes, splits]``.
+            (default: :obj:`None`)
         notes (list, optional): What was found in the data, for the user. (default: :obj:`[]`)
     """
 
@@ -50,17 +64,46 @@ class OwnData:
     smiles: list[str] = field(default_factory=list)
     total: int = 0
     given: dict[str, Tensor] | None = None
+    nodes: Tensor | None = None
+    masks: dict[str, Tensor] | None = None
     notes: list[str] = field(default_factory=list)
 
-    def splits(self, how: str | None, order: Tensor, fraction: float = 1.0) -> dict[str, Tensor]:
-        r"""Returns the indices of the graphs of each split.
+    @property
+    def items(self) -> Tensor:
+        r"""The indices that are divided into splits: of the graphs, or of the nodes of the only
+        graph."""
+        return torch.arange(len(self.graphs)) if self.nodes is None else self.nodes
+
+    @property
+    def num_splits(self) -> int:
+        r"""The number of times that the data are divided into training, validation and test."""
+        return 1 if self.masks is None else self.masks["train"].size(1)
+
+    def splits(
+        self, how: str | None, order: Tensor, fraction: float = 1.0, fold: int | None = None
+    ) -> dict[str, Tensor]:
+        r"""Returns the indices of the graphs, or of the nodes of the only graph, of each split.
 
         Args:
-            how (str, optional): ``"random"``, ``"scaffold"``, or :obj:`None`: the data's own
-                splits, or ``"random"`` if they have none.
-            order (torch.Tensor): All graphs in random order.
+            how (str, optional): ``"random"``, ``"scaffold"``, or :obj:`None` or ``"all"``: the
+                data's own splits, or ``"random"`` if they have none.
+            order (torch.Tensor): A random permutation of as many numbers as there are items.
             fraction (float, optional): Fraction of each split to use. (default: :obj:`1.0`)
+            fold (int, optional): The number of the split, from 1, of data with several.
+                (default: 1)
         """
+        if how == "all" and self.num_splits == 1:
+            raise ValueError(
+                f"config: data.split must not be 'all' for {self.name}, which does not have "
+                "several splits"
+            )
+        if fold is not None and how in ("random", "scaffold"):
+            raise ValueError(f"config: data.fold must be None with data.split {how!r}, got {fold}")
+        if fold is not None and fold > self.num_splits:
+            raise ValueError(
+                f"config: data.fold must be in 1..{self.num_splits}, the splits of {self.name}, "
+                f"got {fold}"
+            )
         if how == "scaffold":
             if not self.smiles:
                 raise ValueError(
@@ -68,29 +111,44 @@ class OwnData:
                     "molecules as SMILES"
                 )
             found = scaffold_split(self.smiles, self.total)
+        elif how != "random" and self.masks is not None:
+            number = (fold or 1) - 1
+            found = {s: mask[:, number].nonzero().flatten() for s, mask in self.masks.items()}
         elif how is None and self.given is not None:
             found = self.given
+            if "val" not in found:
+                # Of a dataset with training and test only, a tenth of the training validates.
+                train = order[torch.isin(order, found["train"])]
+                cut = max(1, len(train) // 10)
+                held = {"val": train[:cut].sort().values, "train": train[cut:].sort().values}
+                found = found | held
         else:
-            if len(self.graphs) < FEWEST:
+            if len(order) < FEWEST:
                 raise ValueError(
-                    f"{self.name} must have at least {FEWEST} graphs, to train, validate and test "
-                    f"on, got {len(self.graphs)}"
+                    f"{self.name} must have at least {FEWEST} {self._unit}s, to train, validate "
+                    f"and test on, got {len(order)}"
                 )
-            return self._checked(random_split(order, fraction))
+            return self._checked(random_split(self.items[order], fraction))
         used = {s: items[: max(1, round(len(items) * fraction))] for s, items in found.items()}
         return self._checked(used)
+
+    @property
+    def _unit(self) -> str:
+        return "graph" if self.nodes is None else "labelled node"
 
     def _checked(self, splits: dict[str, Tensor]) -> dict[str, Tensor]:
         for split in SPLITS:
             if not len(splits[split]):
                 raise ValueError(
-                    f"{self.name}: the {split} split must have at least one graph, got none"
+                    f"{self.name}: the {split} split must have at least one {self._unit}, got none"
                 )
         check_targets(self.name, self.targets, {s: self.targets_of(i) for s, i in splits.items()})
         return splits
 
     def targets_of(self, items: Tensor) -> Tensor:
-        r"""Returns :obj:`y` of some graphs, in one tensor."""
+        r"""Returns :obj:`y` of some items, in one tensor."""
+        if self.nodes is not None:
+            return torch.as_tensor(self.graphs[0].y)[items]
         return torch.cat([self.graphs[item].y for item in items.tolist()])
 
 
@@ -135,12 +193,14 @@ def read_own_data(
     split_column: str | None = None,
     task: str = "auto",
     skip_bad: bool = False,
+    data: str | Path | None = None,
 ) -> OwnData:
     r"""Reads the user's own data.
 
     Args:
-        path (str or Path): A csv file of molecules, or what :func:`fognn.datasets.read_graphs`
-            takes.
+        path (str or Path): A csv file of molecules; what :func:`fognn.datasets.read_graphs` or
+            :func:`fognn.datasets.read_single_graph` takes; or a name for
+            :func:`fognn.datasets.open_pyg`.
         smiles_column (str, optional): csv file: the column of the SMILES strings.
             (default: :obj:`"smiles"`)
         target_column (str, optional): csv file: the column to learn, or several with commas between
@@ -151,16 +211,45 @@ def read_own_data(
             (default: :obj:`"auto"`)
         skip_bad (bool, optional): csv file: skip lines that cannot be read.
             (default: :obj:`False`)
+        data (str or Path, optional): The data folder, for a dataset of PyG.
+            (default: :obj:`$FOGNN_DATA`)
     """
-    path = user_path(path)
-    if path.suffix.lower() == ".csv":
+    named = is_pyg_name(str(path))
+    path = Path(path) if named else user_path(path)
+    if path.suffix.lower() == ".csv" and not named:
         return _read_csv(path, smiles_column, target_column, split_column, task, skip_bad)
     if split_column is not None:
         raise ValueError(
             f"config: data.split_column must be None for {path}, which is not a csv file, got "
             f"{split_column!r}"
         )
-    return own_data(str(path), read_graphs(path), task)
+    if named:
+        return _read_pyg(str(path), task, data)
+    graphs = [read_single_graph(path)] if is_single_graph(path) else read_graphs(path)
+    return own_data(str(path), graphs, task)
+
+
+def _read_pyg(name: str, task: str, data: str | Path | None) -> OwnData:
+    parts = open_pyg(name, data)
+    graphs = [graph for part in parts.values() for graph in part]
+    if len(graphs) == 1:
+        return own_data(name, [single_graph(name, graphs[0].to_dict())], task)
+    checked = GraphList()
+    for number, graph in enumerate(graphs):
+        checked.add(f"{name}, graph {number}", graph)
+    own = own_data(name, checked.graphs, task)
+    ends = torch.tensor([0, *(len(part) for part in parts.values())]).cumsum(0).tolist()
+    given = {
+        split: torch.arange(first, last)
+        for split, first, last in zip(parts, ends, ends[1:], strict=False)
+    }
+    smiles = [graph.smiles for graph in graphs if "smiles" in graph]
+    return replace(
+        own,
+        smiles=smiles if len(smiles) == len(graphs) else [],
+        total=len(graphs),
+        given=given if len(parts) > 1 else None,
+    )
 
 
 def own_data(name: str, graphs: Sequence[Data], task: str = "auto") -> OwnData:
@@ -168,7 +257,8 @@ def own_data(name: str, graphs: Sequence[Data], task: str = "auto") -> OwnData:
 
     Args:
         name (str): The beginning of error messages.
-        graphs (sequence of Data): The graphs, as :func:`fognn.datasets.read_graphs` returns them.
+        graphs (sequence of Data): The graphs, as :func:`fognn.datasets.read_graphs` returns them;
+            or one, as :func:`fognn.datasets.read_single_graph` returns it.
         task (str, optional): As in :func:`read_own_data`. (default: :obj:`"auto"`)
     """
     missing = [number for number, graph in enumerate(graphs) if graph.y is None]
@@ -177,12 +267,27 @@ def own_data(name: str, graphs: Sequence[Data], task: str = "auto") -> OwnData:
             f"{name}, graph {missing[0]}: y of each graph must be the target to learn, got None"
         )
     level = _level(name, graphs)
-    targets, ys = targets_from_tensors(name, [graph.y for graph in graphs], task)
+    one = len(graphs) == 1 and level == "node"
+    nodes, masks = _nodes(graphs[0]) if one else (None, None)
+    targets, ys = targets_from_tensors(name, [graph.y for graph in graphs], task, unlabelled=one)
     new, node_input, notes = fill_inputs(graphs)
     for graph, y in zip(new, ys, strict=True):
         graph.y = y
+        for mask in MASKS:
+            graph.pop(mask, None)
     notes = [f"targets of each {level}: {targets}", *notes]
-    return OwnData(name, new, level, targets, node_input, notes=notes)
+    return OwnData(name, new, level, targets, node_input, nodes=nodes, masks=masks, notes=notes)
+
+
+def _nodes(graph: Data) -> tuple[Tensor, dict[str, Tensor] | None]:
+    r"""Returns the labelled nodes of a graph, and the masks of its splits."""
+    y = torch.as_tensor(graph.y)
+    labelled = ~y.isnan().reshape(len(y), -1).all(1) if y.is_floating_point() else y >= 0
+    labelled = labelled if labelled.dim() == 1 else labelled.any(1)
+    masks = None
+    if has_masks(graph):
+        masks = {mask.removesuffix("_mask"): graph[mask] for mask in MASKS}
+    return labelled.nonzero().flatten(), masks
 
 
 def fill_inputs(

@@ -14,7 +14,7 @@ from fognn.paper.protocols import command_of
 from fognn.paper.tables import Planned, other_key, runs_of
 from fognn.training import Config, Result
 from fognn.training.data import data_fingerprint
-from fognn.training.own_data import is_own
+from fognn.training.own_data import is_own, own_name
 from fognn.training.run_folder import TIMES, read_metrics
 
 __all__ = ["Ledger", "LedgerEntry", "ledger_entry"]
@@ -210,7 +210,7 @@ def _entry(
     result["fingerprint"] = result.get("fingerprint") or data_fingerprint(config)
     named: dict[str, str | None] = {"data.folder": None}
     if is_own(config.data):
-        result["data"] = named["data.name"] = Path(config.data.name).name
+        result["data"] = named["data.name"] = own_name(config.data)
     history = read_metrics(folder)
     if len(history) != epochs:
         raise ValueError(

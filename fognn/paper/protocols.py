@@ -4,12 +4,12 @@ import dataclasses
 import re
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from fognn.datasets.catalog import dataset_info
+from fognn.datasets.pyg_datasets import is_pyg_name
 from fognn.models import list_models
 from fognn.paper.build import model_settings, name_of
 from fognn.paper.rows import Row, rows
@@ -17,7 +17,7 @@ from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
 from fognn.training.config_section import flat
 from fognn.training.data import PLAIN_ZINC, few_shot
-from fognn.training.own_data import is_own, own_objective
+from fognn.training.own_data import is_own, own_name, own_objective
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
@@ -26,6 +26,7 @@ __all__ = ["command_of", "config_of", "protocol"]
 _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
 # The paper counts iterations in few-shot learning; here, an epoch has this many.
 _STEPS = 1000
+_SEEDS = 1024  # nodes in a batch, each with sampled neighbours
 # Image size, and number of channels. Only miniImageNet is in the paper.
 _IMAGES = {"miniImageNet": (84, 3), "CIFAR-FS": (32, 3), "Omniglot": (28, 1)}
 
@@ -50,10 +51,12 @@ def protocol(
 
     Without such a row, the network has 64 channels and 4 layers (3 layers for images), and is
     trained like FOG on the same dataset (for images: like FOG on miniImageNet). On your own data,
-    it is trained with the defaults of :class:`~fognn.training.TrainingConfig`.
+    it is trained with the defaults of :class:`~fognn.training.TrainingConfig`; with
+    ``data.neighbors``, in batches of 1,024 nodes, and GCN with the mean over neighbours.
 
     Args:
-        data (str): The name of a dataset, or your own file or folder.
+        data (str): The name of a dataset, ``pyg:CLASS/NAME`` for a dataset of PyG, or your own file
+            or folder.
         model (str): The name of a network in :func:`fognn.list_models`.
         seed (int, optional): The seed. (default: :obj:`0`)
         values (dict, optional): Settings to change, by name: ``{"lr": 1e-3, "model.h1": 8}``.
@@ -96,7 +99,7 @@ def command_of(config: Config) -> str:
     the network, the seed, and each setting that differs from :func:`protocol`. Your own file is
     given without its folder."""
     data, model, own = config.data, config.model.name, is_own(config.data)
-    name = Path(data.name).name if own else data.name.lower()
+    name = own_name(data) if own else data.name.lower()
     if few_shot(data):
         name = f"{name}-{data.n_way}way-{data.k_shot}shot"
     usual = _own_start(data, model, config.seed) if own else protocol(name, model, config.seed)
@@ -116,12 +119,16 @@ def _yaml(value: Any) -> str:
 
 
 def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
-    start = _own_start(DataConfig(str(user_path(data).resolve())), model, seed)
+    name = data if is_pyg_name(data) else str(user_path(data).resolve())
+    start = _own_start(DataConfig(name), model, seed)
     start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
-    objective = own_objective(start.data)
-    return start.with_values(
-        {f"training.{key}": value for key, value in objective.items()} | values
-    )
+    usual: dict[str, Any] = {f"training.{k}": v for k, v in own_objective(start.data).items()}
+    if start.data.neighbors is not None:
+        usual["training.batch_size"] = _SEEDS
+        if model.partition("+")[0] == "gcn":
+            # The symmetric norm needs the degrees of neighbours, of which a sample has only a part.
+            usual["model.norm"] = "mean"
+    return start.with_values(usual | values)
 
 
 def _own_start(data: DataConfig, model: str, seed: int) -> Config:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fognn.datasets.pyg_datasets import PREFIX, is_pyg_name
 from fognn.paper.build import model_settings
 from fognn.paper.protocols import config_of
 from fognn.paper.rows import Row, get_row, rows
@@ -146,7 +147,11 @@ def run_folder(config: Config, root: str | Path = "runs") -> Path:
 
 def other_key(config: Config) -> str:
     r"""Returns the key, and the folder, of a run that is not in the paper's tables."""
-    name = Path(config.data.name).stem if is_own(config.data) else config.data.name
+    name = config.data.name
+    if is_pyg_name(name):
+        name = name.removeprefix(PREFIX).replace("/", "-")
+    elif is_own(config.data):
+        name = Path(name).stem
     return f"{name}/{config.model.name}-seed{config.seed}-{config.digest()}".lower()
 
 

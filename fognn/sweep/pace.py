@@ -23,7 +23,8 @@ from fognn.sweep.processes import (
     with_threads,
 )
 from fognn.training import Config, TrainingError
-from fognn.training.data import FOLDS, Loader, folded
+from fognn.training.data import Loader
+from fognn.training.data import folds_of as count_folds
 from fognn.training.evaluation import answer
 from fognn.training.fabric import make_fabric, threads_of, without_denormals
 from fognn.training.loop import Parts
@@ -156,7 +157,7 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
         ready (Callable): Called after the data are loaded and the first step is done.
     """
     config = replace(config, machine=replace(config.machine, ranks=1))
-    if folded(config.data) and config.data.fold is None:
+    if count_folds(config.data):
         config = replace(config, data=replace(config.data, fold=1))
     training = config.training
     with threads_of(config):
@@ -196,7 +197,7 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
 
 def folds_of(config: Config) -> int:
     r"""Returns the number of folds that a run trains; 1 without folds."""
-    return FOLDS if folded(config.data) and config.data.fold is None else 1
+    return count_folds(config.data) or 1
 
 
 def _timed(step: Callable[[Any], Any], batches: Iterator[Any], seconds: float) -> float:

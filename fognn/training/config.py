@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from fognn.training.config_section import (
     AtLeastZero,
@@ -37,18 +37,41 @@ __all__ = [
 Fraction = Annotated[Number, Field(gt=0, le=1)]
 
 
+def _neighbors(value: Any) -> Any:
+    found = value
+    if isinstance(value, str):
+        parts = [part.strip() for part in value.split(",")]
+        found = [int(part) if part.lstrip("-").isdecimal() else part for part in parts]
+    elif type(value) is int:
+        found = [value]
+    elif isinstance(value, tuple):
+        found = list(value)
+    right = isinstance(found, list) and found != []
+    if value is None or (right and all(type(k) is int and (k > 0 or k == -1) for k in found)):
+        return found
+    raise ValueError(
+        "config: data.neighbors must be a positive int for each hop, such as 15,10, or -1 for all "
+        f"neighbours, got {value!r}"
+    )
+
+
+Neighbors = Annotated[list[int] | None, BeforeValidator(_neighbors)]
+
+
 @section
 class DataConfig:
     r"""The data of a run."""
 
     name: str
-    """A dataset by name, a csv file of molecules, or a file or folder of graphs."""
+    """A dataset by name (pyg:CLASS/NAME for one of PyG), a csv file of molecules, or a file or
+    folder of graphs."""
     fraction: Fraction = 1.0
     """Fraction of each split to use, from its beginning."""
     seed: Index = 0
     """Seed of generated graphs, and of the random split of your own data."""
     fold: Count | None = None
-    """IMDB-MULTI: the fold to hold out, from 1; all folds in turn if not given."""
+    """IMDB-MULTI: the fold to hold out, from 1; all folds in turn if not given. One graph with
+    several splits: the number of the split, from 1."""
     holdout: bool = False
     """IMDB-MULTI: choose the best epoch on the next fold, so that the held-out fold is a test."""
     n_way: Annotated[int, Field(ge=2)] = 5
@@ -61,11 +84,14 @@ class DataConfig:
     """csv file: the column to learn, or several columns with commas between them."""
     task: Literal["auto", "regression", "classification"] = "auto"
     """Your own data: regression or classification, if auto finds the wrong one."""
-    split: Literal["random", "scaffold"] | None = None
-    """Your own data: random (8 : 1 : 1), or scaffold for molecules; if not given, the data's own
-    splits, else random."""
+    split: Literal["random", "scaffold", "all"] | None = None
+    """Your own data: random (8 : 1 : 1), scaffold for molecules, or all splits of one graph, as
+    folds; if not given, the data's own (first) split, else random."""
     split_column: str | None = None
     """csv file: the column that has train, val or test for each molecule."""
+    neighbors: Neighbors = None
+    """One graph: sample at most so many neighbours of a node in each hop, such as 15,10; if not
+    given, the whole graph is a batch."""
     smiles: str = "smiles"
     """csv file: the column of the SMILES strings."""
     skip_bad: bool = False
@@ -96,7 +122,8 @@ class TrainingConfig:
     """Metric: mae or rmse (numbers); accuracy, balanced_accuracy (mean recall of the classes), f1
     (of class 1), roc_auc or average_precision (each the mean over columns or classes)."""
     batch_size: Count = 128
-    """Number of graphs, or few-shot tasks, in a batch, over all ranks."""
+    """Number of graphs, few-shot tasks, or nodes with sampled neighbours, in a batch, over all
+    ranks."""
     epochs: Count = 1000
     """Maximum number of epochs."""
     steps: Count = 1000

@@ -15,26 +15,20 @@ from fognn.datasets.episodes import Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import ImageSet
 from fognn.datasets.imdb import IMDBMulti
 from fognn.datasets.sbm_generator import SPLIT_SIZES
-from fognn.loader import PackedLoader
+from fognn.loader import FullGraphLoader, NeighborLoader, PackedLoader
+from fognn.loader.pack import Pack
 from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
-from fognn.training.own_data import (
-    check_own,
-    is_own,
-    open_own,
-    own_graphs,
-    own_splits,
-    own_task,
-)
+from fognn.training.own_data import is_own, open_own, open_own_split, own_splits, own_task
 
 __all__ = [
-    "FOLDS",
     "PLAIN_ZINC",
     "Loader",
     "data_fingerprint",
     "few_shot",
     "fingerprint",
     "folded",
+    "folds_of",
     "joint_fingerprint",
     "notes_of",
     "open_split",
@@ -44,7 +38,7 @@ __all__ = [
 
 # The paper's study of limitations uses ZINC with the same type for every atom.
 PLAIN_ZINC = "ZINC-without-node-features"
-FOLDS = 10
+_FOLDS = 10
 
 
 class Loader(Protocol):
@@ -61,8 +55,16 @@ def few_shot(data: DataConfig) -> bool:
 
 
 def folded(data: DataConfig) -> bool:
-    r"""Returns whether the dataset has folds instead of splits."""
-    return not is_own(data) and not _entry(data).splits
+    r"""Returns whether the dataset has folds instead of splits, or all of its splits are used as
+    folds."""
+    return data.split == "all" if is_own(data) else not _entry(data).splits
+
+
+def folds_of(data: DataConfig) -> int:
+    r"""Returns the number of folds that a run trains one after another; 0 for a single run."""
+    if not folded(data) or data.fold is not None:
+        return 0
+    return open_own(data).num_splits if is_own(data) else _FOLDS
 
 
 def task_of(data: DataConfig) -> Task | None:
@@ -104,10 +106,9 @@ def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -
         tasks = config.training.steps * size if train else data.episodes
         return EpisodeLoader(images, data, tasks, size, seed, train, *ranks)
     if is_own(data):
-        check_own(config)
-    graphs = own_graphs(data, split) if is_own(data) else _graphs(data, split)
+        return open_own_split(config, split, *ranks)
     return PackedLoader(
-        graphs,
+        _graphs(data, split),
         size // ranks[1],
         shuffle=train,
         seed=config.seed,
@@ -119,7 +120,7 @@ def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -
 def splits_of(data: DataConfig) -> tuple[str, ...]:
     r"""Returns the names of the splits. A held-out fold without ``holdout`` is ``"val"`` and not
     ``"test"``, because it is evaluated in every epoch."""
-    if folded(data) and not data.holdout:
+    if folded(data) and not is_own(data) and not data.holdout:
         return ("train", "val")
     return ("train", "val", "test")
 
@@ -131,8 +132,8 @@ def joint_fingerprint(parts: Iterable[str]) -> str:
 
 def data_fingerprint(config: Config) -> str:
     r"""Returns the checksum of all data of a run, as in its :class:`~fognn.training.Result`."""
-    if folded(config.data) and config.data.fold is None:
-        folds = (config.with_values({"data.fold": fold}) for fold in range(1, FOLDS + 1))
+    if count := folds_of(config.data):
+        folds = (config.with_values({"data.fold": fold}) for fold in range(1, count + 1))
         return joint_fingerprint(map(data_fingerprint, folds))
     return joint_fingerprint(
         fingerprint(open_split(config, split)) for split in splits_of(config.data)
@@ -142,11 +143,9 @@ def data_fingerprint(config: Config) -> str:
 def fingerprint(loader: Loader) -> str:
     r"""Returns a checksum of the graphs, or images, of a loader."""
     if isinstance(loader, PackedLoader):
-        # PyG's order of attributes differs between processes.
-        columns = loader.pack.columns
-        values = [columns[name].values for name in sorted(columns)]
-        edges = loader.pack.edges
-        tensors = [loader.pack.num_nodes, edges.source, edges.in_degree, *values]
+        tensors = _tensors(loader.pack)
+    elif isinstance(loader, FullGraphLoader | NeighborLoader):
+        tensors = [*_tensors(loader.graph.pack), loader.mask]
     else:
         assert isinstance(loader, EpisodeLoader)
         tensors = [loader.images.images, loader.images.labels]
@@ -155,6 +154,12 @@ def fingerprint(loader: Loader) -> str:
         if isinstance(tensor, Tensor):
             digest = zlib.crc32(tensor.contiguous().numpy().tobytes(), digest)
     return f"{digest:08x}"
+
+
+def _tensors(pack: Pack) -> list[Any]:
+    # PyG's order of attributes differs between processes.
+    values = [pack.columns[name].values for name in sorted(pack.columns)]
+    return [pack.num_nodes, pack.edges.source, pack.edges.in_degree, *values]
 
 
 @dataclass

@@ -29,7 +29,8 @@ def answer(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
     # Plain tensors, because torch.compile would retrace PyG's EdgeIndex for each batch.
     edges = adjacency(batch.edge_index, batch.num_nodes)
     out = model(batch.x, edges, edge_attr, batch.batch, batch.num_graphs)
-    return out, batch.y
+    # One graph: the nodes of a split.
+    return (out[batch.mask], batch.y[batch.mask]) if "mask" in batch else (out, batch.y)
 
 
 def evaluate_model(

@@ -9,8 +9,9 @@ from typing import Any
 
 from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
-from fognn.training.data import FOLDS, joint_fingerprint, task_of
+from fognn.training.data import folds_of, joint_fingerprint, task_of
 from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.own_data import check_own, is_own
 from fognn.training.result import Result, Scores, summarise
 from fognn.training.run_folder import RunFolder, check_folder, read_metrics
 
@@ -35,12 +36,14 @@ def fit_folds(
     check_folder(folder, config)
     if (folder / "result.json").exists():
         return Result.read(folder)
-    # Raises for an invalid setting of the network before the folder is created.
+    # Raises for an invalid setting before the folder is created.
+    if is_own(config.data):
+        check_own(config)
     untrained_model(config, task_of(config.data))
     run = RunFolder(folder, config)
     try:
         results = []
-        for fold in range(1, FOLDS + 1):
+        for fold in range(1, folds_of(config.data) + 1):
             part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
             results.append(fit_fold(part, folder / f"fold-{fold}"))
             run.log(f"fold {fold}: {results[-1]}")

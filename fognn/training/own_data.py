@@ -13,6 +13,8 @@ from torch_geometric.data import Data
 from fognn.datasets.graph_checks import count_values
 from fognn.datasets.molecules import ATOM_COLUMNS, BOND_COLUMNS
 from fognn.datasets.own_data import OwnData, read_own_data
+from fognn.datasets.pyg_datasets import is_pyg_name, pyg_root
+from fognn.loader import FullGraphLoader, NeighborLoader, PackedGraph, PackedLoader
 from fognn.loader.order import epoch_order
 from fognn.models import Task
 from fognn.training.config import Config, DataConfig
@@ -23,7 +25,9 @@ __all__ = [
     "check_own",
     "is_own",
     "open_own",
+    "open_own_split",
     "own_graphs",
+    "own_name",
     "own_objective",
     "own_splits",
     "own_task",
@@ -42,7 +46,10 @@ _LOSSES = {
 
 
 def is_own(data: DataConfig) -> bool:
-    r"""Returns whether the data are a file or folder of the user, and not a dataset by name."""
+    r"""Returns whether the data are a file or folder of the user or a dataset of PyG, and not a
+    dataset of the paper."""
+    if is_pyg_name(data.name):
+        return True
     # Not by Path.parts: Path("./graphs") has only one, like the name of a dataset.
     separated = any(mark in data.name for mark in {"/", os.sep})
     return separated or Path(data.name).suffix.lower() in (".csv", ".pt", ".npz")
@@ -54,33 +61,49 @@ def open_own(data: DataConfig) -> OwnData:
     Args:
         data (DataConfig): The data.
     """
+    return _read_once(*_key(data))
+
+
+def _key(data: DataConfig) -> tuple[Any, ...]:
+    columns = (data.smiles, data.target, data.split_column, data.task, data.skip_bad)
+    if is_pyg_name(data.name):
+        return (data.name, str(pyg_root(data.name, data.folder)), *columns, data.folder)
     path = user_path(data.name)
     changed = path.stat().st_mtime_ns if path.exists() else 0
-    return _read_once(
-        str(path), changed, data.smiles, data.target, data.split_column, data.task, data.skip_bad
-    )
+    return (str(path), changed, *columns)
 
 
 # Cached, because a run opens the same file for each of its splits and for the task.
 @lru_cache(maxsize=2)
-def _read_once(path: str, changed: int, *columns: Any) -> OwnData:
+def _read_once(path: str, changed: object, *columns: Any) -> OwnData:
     return read_own_data(path, *columns)
 
 
+# Cached, because the splits of one graph share it.
+@lru_cache(maxsize=1)
+def _packed_once(*key: Any) -> PackedGraph:
+    return PackedGraph(_read_once(*key).graphs[0])
+
+
+def own_name(data: DataConfig) -> str:
+    r"""Returns the name of the user's data without folders; the whole name of a PyG dataset."""
+    return data.name if is_pyg_name(data.name) else Path(data.name).name
+
+
 def own_splits(data: DataConfig) -> dict[str, Tensor]:
-    r"""Returns the indices of the graphs of each split. A random assignment depends only on
-    ``data.seed`` and on the number of graphs.
+    r"""Returns the indices of the graphs, or of the nodes of the only graph, of each split. A
+    random assignment depends only on ``data.seed`` and on the number of graphs or nodes.
 
     Args:
         data (DataConfig): The data.
     """
     own = open_own(data)
-    order = epoch_order(len(own.graphs), shuffle=True, seed=data.seed)
-    return own.splits(data.split, order, data.fraction)
+    order = epoch_order(len(own.items), shuffle=True, seed=data.seed)
+    return own.splits(data.split, order, data.fraction, data.fold)
 
 
 def own_graphs(data: DataConfig, split: str) -> list[Data]:
-    r"""Returns the graphs of a split.
+    r"""Returns the graphs of a split of data with several graphs.
 
     Args:
         data (DataConfig): The data.
@@ -88,6 +111,36 @@ def own_graphs(data: DataConfig, split: str) -> list[Data]:
     """
     graphs = open_own(data).graphs
     return [graphs[item] for item in own_splits(data)[split].tolist()]
+
+
+def open_own_split(
+    config: Config, split: str, rank: int = 0, world_size: int = 1
+) -> PackedLoader | FullGraphLoader | NeighborLoader:
+    r"""Returns the loader of a split, as :func:`fognn.training.data.open_split` does.
+
+    Args:
+        config (Config): The run.
+        split (str): ``"train"``, ``"val"`` or ``"test"``.
+        rank (int, optional): The rank. (default: :obj:`0`)
+        world_size (int, optional): Number of ranks. (default: :obj:`1`)
+    """
+    check_own(config)
+    data, train = config.data, split == "train"
+    options: dict[str, Any] = {
+        "batch_size": config.training.batch_size // world_size,
+        "shuffle": train,
+        "seed": config.seed,
+        "rank": rank,
+        "world_size": world_size,
+    }
+    if open_own(data).nodes is None:
+        return PackedLoader(own_graphs(data, split), **options)
+    graph = _packed_once(*_key(data))
+    mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
+    mask[own_splits(data)[split]] = True
+    if data.neighbors is None:
+        return FullGraphLoader(graph, mask)
+    return NeighborLoader(graph, mask, data.neighbors, **options)
 
 
 def own_task(data: DataConfig) -> Task:
@@ -123,6 +176,8 @@ def check_own(config: Config) -> None:
         config (Config): The run.
     """
     own, training = open_own(config.data), config.training
+    _check_neighbors(config, own)
+    splits = own_splits(config.data)
     known = _LOSSES[own.targets.kind]
     if training.loss not in known:
         raise ValueError(
@@ -135,7 +190,7 @@ def check_own(config: Config) -> None:
         )
     if training.metric not in RANKING:
         return
-    for split, items in own_splits(config.data).items():
+    for split, items in splits.items():
         y = own.targets_of(items)
         columns = y.reshape(len(y), -1).t() if y.is_floating_point() else [y]
         if not any(len(column[~column.isnan()].unique()) > 1 for column in columns):
@@ -143,6 +198,28 @@ def check_own(config: Config) -> None:
                 f"config: training.metric must not be {training.metric!r}, because all targets of "
                 f"the {split} split are the same: take --metric accuracy or another split"
             )
+
+
+def _check_neighbors(config: Config, own: OwnData) -> None:
+    neighbors, model = config.data.neighbors, config.model
+    if own.nodes is None:
+        if neighbors is not None:
+            raise ValueError(
+                f"config: data.neighbors must be None for {own.name}, which is not one graph with "
+                f"targets of its nodes, got {neighbors}"
+            )
+    elif neighbors is None:
+        if config.machine.ranks > 1:
+            raise ValueError(
+                "config: machine.ranks must be 1 for one graph, unless data.neighbors is given, "
+                f"got {config.machine.ranks}"
+            )
+    elif model.name.partition("+")[0] == "gcn" and model.settings.get("norm", "sym") == "sym":
+        raise ValueError(
+            "config: model.norm must be 'mean' or 'none' with data.neighbors, because 'sym' "
+            "divides by the degrees of the neighbours, whose own neighbours are not all sampled; "
+            "got 'sym'"
+        )
 
 
 def _scale(y: Tensor) -> dict[str, Any]:
@@ -160,10 +237,13 @@ def _inputs(own: OwnData, kind: str, name: str) -> dict[str, Any]:
     values = [graph[name] for graph in own.graphs if name in graph]
     if not values:
         return {}
-    if own.smiles:
-        # All atoms and bonds that there are, and not only those of this file.
-        return {f"{kind}_tokens": ATOM_COLUMNS if kind == "node" else BOND_COLUMNS}
     first = values[0]
+    columns_of = ATOM_COLUMNS if kind == "node" else BOND_COLUMNS
+    # Some datasets of PyG have SMILES, but other features.
+    of_pyg = not first.is_floating_point() and first.shape[1:] == (len(columns_of),)
+    if own.smiles and of_pyg:
+        # All atoms and bonds that there are, and not only those of this file.
+        return {f"{kind}_tokens": columns_of}
     if first.is_floating_point():
         return {f"{kind}_channels": 1 if first.dim() == 1 else first.size(1)}
     if first.dim() == 1 or first.size(1) == 1:

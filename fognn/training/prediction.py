@@ -1,7 +1,7 @@
 r"""Predictions of a trained network for new graphs, as a csv file."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,10 @@ from torch_geometric.data import Batch, Data
 from fognn.datasets.graph_files import read_graphs
 from fognn.datasets.molecules import ATOM_COLUMNS
 from fognn.datasets.own_data import fill_inputs
+from fognn.datasets.pyg_datasets import is_pyg_name, open_pyg
+from fognn.datasets.single_graph import is_single_graph, read_single_graph, single_graph
 from fognn.datasets.smiles_csv import read_molecules
+from fognn.loader import NeighborLoader, PackedGraph
 from fognn.models import Task
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config
@@ -23,7 +26,7 @@ from fognn.training.evaluation import answer
 from fognn.utils import checks
 from fognn.utils.files import write_whole
 
-__all__ = ["predict", "predict_graphs"]
+__all__ = ["predict", "predict_graphs", "predict_nodes"]
 
 
 def predict(
@@ -51,15 +54,17 @@ def predict(
 
     Args:
         run (str): A run folder, or a checkpoint in one.
-        source (str): A csv file of molecules, or graphs as :func:`fognn.datasets.read_graphs` takes
-            them.
+        source (str): A csv file of molecules; graphs as :func:`fognn.datasets.read_graphs` or
+            :func:`fognn.datasets.read_single_graph` takes them; or a dataset of PyG by name, as
+            :func:`fognn.datasets.open_pyg` takes it.
         output (str): The csv file to write.
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
         smiles_column (str, optional): csv file: the column of the SMILES strings.
             (default: :obj:`"smiles"`)
         skip_bad (bool, optional): csv file: if set to :obj:`True`, skips lines that cannot be read.
             (default: :obj:`False`)
-        batch_size (int, optional): Number of graphs in a batch. (default: :obj:`128`)
+        batch_size (int, optional): Number of graphs in a batch; of nodes, for a run with sampled
+            neighbours. (default: :obj:`128`)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`"auto"`)
 
@@ -78,11 +83,16 @@ def predict(
         # The network was trained with the embedding of atom type 0 only.
         for graph in graphs:
             graph.x = torch.zeros_like(graph.x)
-    lines = 0
+    lines, neighbors = 0, config.data.neighbors
     with write_whole(Path(output)) as temporary, open(temporary, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_places(task, graphs[0]), *_names(task, config.training.loss)])
-        outputs = predict_graphs(net, graphs, task, batch_size, device)
+        outputs: Iterable[Tensor] = predict_graphs(net, graphs, task, batch_size, device)
+        if neighbors is not None:
+            outputs = (
+                predict_nodes(net, graph, task, neighbors, batch_size, device, config.seed)
+                for graph in graphs
+            )
         for number, graph, output_ in zip(rows, graphs, outputs, strict=True):
             for place, row in zip(_rows(task, number, graph), output_, strict=True):
                 writer.writerow([*place, *_values(row, task, config.training.loss)])
@@ -94,8 +104,8 @@ def _read(
     source: str | Path, config: Config, task: Task, smiles_column: str, skip_bad: bool
 ) -> tuple[list[Data], Sequence[int]]:
     r"""Returns the graphs, and their numbers in the input."""
-    if not str(source).lower().endswith(".csv"):
-        graphs = read_graphs(source)
+    if is_pyg_name(str(source)) or not str(source).lower().endswith(".csv"):
+        graphs = _read_graphs(source, config)
         return fill_inputs(graphs, task.node_input)[0], range(len(graphs))
     of_zinc = config.data.name in ("ZINC", PLAIN_ZINC)
     if task.level != "graph" or not (of_zinc or task.node_tokens == ATOM_COLUMNS):
@@ -109,6 +119,51 @@ def _read(
     if not table.graphs:
         raise ValueError(f"source must have at least one molecule, got {str(source)!r}")
     return table.graphs, table.rows
+
+
+def _read_graphs(source: str | Path, config: Config) -> list[Data]:
+    if is_pyg_name(str(source)):
+        parts = open_pyg(str(source), config.data.folder)
+        graphs = [graph for part in parts.values() for graph in part]
+        if len(graphs) == 1:
+            return [single_graph(str(source), graphs[0].to_dict(), labels=False)]
+        return graphs
+    if is_single_graph(source):
+        return [read_single_graph(source, labels=False)]
+    return read_graphs(source)
+
+
+def predict_nodes(
+    net: Module,
+    graph: Data,
+    task: Task,
+    neighbors: Sequence[int],
+    batch_size: int = 128,
+    device: str = "auto",
+    seed: int = 0,
+) -> Tensor:
+    r"""Returns the outputs of a network for all nodes of a graph, ``[num_nodes, out]``, from
+    sampled neighbourhoods, as :class:`~fognn.loader.NeighborLoader` samples them for a validation
+    split.
+
+    Args:
+        net (torch.nn.Module): The network, in evaluation mode.
+        graph (Data): The graph.
+        task (Task): The inputs and outputs of the network.
+        neighbors (sequence of int): The largest number of neighbours in each hop.
+        batch_size (int, optional): Number of nodes in a batch. (default: :obj:`128`)
+        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
+            (default: :obj:`"auto"`)
+        seed (int, optional): The seed of the samples. (default: :obj:`0`)
+    """
+    place = torch.device(device_of(device))
+    net.to(place)
+    inputs = _inputs(graph, task, next(net.parameters()).dtype)
+    inputs.y = torch.zeros(graph.num_nodes or 0)
+    every = torch.ones(graph.num_nodes or 0, dtype=torch.bool)
+    loader = NeighborLoader(PackedGraph(inputs), every, neighbors, batch_size, seed=seed)
+    with torch.no_grad():
+        return torch.cat([answer(net, batch.to(place))[0].cpu() for batch in loader])
 
 
 def predict_graphs(

@@ -14,7 +14,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
-from fognn.training.data import folded, task_of
+from fognn.training.data import folds_of, task_of
 from fognn.training.environment import device_of
 from fognn.training.fabric import check_threads, rank
 from fognn.training.folds import fit_folds
@@ -62,7 +62,7 @@ def fit(
         check_threads(config)
         if logger is not None:
             check_logger(logger)
-    if folded(config.data) and config.data.fold is None:
+    if folds_of(config.data):
         return fit_folds(
             config, folder, command, lambda part, place: fit(part, place, command, quiet, logger)
         )

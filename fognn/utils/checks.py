@@ -33,9 +33,10 @@ def known(owner: str, name: str, value: object, names: Iterable[str]) -> None:
     """Raises unless ``value`` is one of ``names``; the error suggests the nearest ones."""
     names = list(names)
     if value not in names:
-        near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=0.5)
+        folded = {known.lower(): known for known in names}
+        near = difflib.get_close_matches(str(value).lower(), folded, n=3, cutoff=0.5)
         hint = (
-            f"did you mean {' or '.join(map(repr, near))}?"
+            f"did you mean {' or '.join(repr(folded[found]) for found in near)}?"
             if near
             else f"known: {', '.join(names)}"
         )
