@@ -3,19 +3,22 @@ r"""Training of a network on a dataset by the paper's protocol."""
 from pathlib import Path
 from typing import Any
 
+from torch.nn import Module
+
 from fognn.paper.ledger import enter
-from fognn.paper.protocols import protocol
+from fognn.paper.protocols import command_of, protocol
 from fognn.paper.tables import run_folder
 from fognn.training import Config, Result, fit
 from fognn.training.config import setting_name
 from fognn.training.fabric import rank
+from fognn.training.given import give_data, give_module, is_given
 
 __all__ = ["train"]
 
 
 def train(
-    data: str | Path | None = None,
-    model: str | None = None,
+    data: Any = None,
+    model: str | Module | None = None,
     seed: int | None = None,
     folder: str | Path | None = None,
     *,
@@ -36,9 +39,15 @@ def train(
         net = fognn.load(result.folder)
 
     Args:
-        data (str): The name of a dataset, or your own data: a csv file of molecules (``target`` is
-            the column to learn), or a file or folder of graphs.
-        model (str): The name of a network in :func:`fognn.list_models`.
+        data (str or object): The name of a dataset (``"pyg:CLASS/NAME"`` for one of PyG); your own
+            data: a csv file of molecules (``target`` is the column to learn), or a file or folder
+            of graphs; or a Python object: a PyG dataset or a list of
+            :class:`~torch_geometric.data.Data`, one graph with masks, or a dict with a dataset for
+            each of ``"train"``, ``"val"`` and ``"test"``.
+        model (str or torch.nn.Module): The name of a network in :func:`fognn.list_models`, or your
+            own network, whose :meth:`forward` takes some of ``x``, ``edge_index``, ``edge_attr``,
+            ``batch`` and ``batch_size``, or one :class:`~torch_geometric.data.Data`. A copy of it
+            is trained, which ``fognn.load(run, module=network)`` loads.
         seed (int, optional): The seed. (default: :obj:`0`)
         folder (str, optional): The run folder. (default: see
             :func:`fognn.paper.tables.run_folder`)
@@ -60,6 +69,10 @@ def train(
     changes = {setting_name(name): value for name, value in overrides.items()}
     if changes.get("data.folder") is not None:
         changes["data.folder"] = str(changes["data.folder"])
+    if data is not None and not isinstance(data, str | Path):
+        data = give_data(data)
+    if isinstance(model, Module):
+        model = give_module(model)
     if config is not None:
         if data is not None or model is not None:
             raise ValueError(
@@ -75,6 +88,8 @@ def train(
         )
     else:
         run = protocol(str(data), model, seed or 0, changes)
+    if command is None and (is_given(run.data.name) or is_given(run.model.name)):
+        command = command_of(run)
     result = fit(run, folder or run_folder(run), command, quiet, logger)
     if results is not None and rank() == 0:
         enter(result.folder, Path(results))

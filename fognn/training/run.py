@@ -18,6 +18,7 @@ from fognn.training.data import folds_of, task_of
 from fognn.training.environment import device_of
 from fognn.training.fabric import check_threads, rank
 from fognn.training.folds import fit_folds
+from fognn.training.given import is_given
 from fognn.training.loggers import check_logger
 from fognn.training.loop import fit_one
 from fognn.training.result import Result
@@ -68,6 +69,11 @@ def fit(
         )
     started = torch.distributed.is_torchelastic_launched()
     if config.machine.ranks > 1 and not started:
+        if is_given(config.data.name) or is_given(config.model.name):
+            raise ValueError(
+                "config: machine.ranks must be 1 for data or a network that are Python objects, or "
+                f"start the program with torchrun, got {config.machine.ranks}"
+            )
         return _fit_ranks(config, folder, command, quiet, logger)
     return fit_one(config, folder, command, quiet, logger)
 
