@@ -211,7 +211,7 @@ def test_eps_limits_what_a_dead_unit_is_multiplied_by() -> None:
     torch.testing.assert_close(torch.stack(factors), torch.tensor([1e5**0.5, 10.0]))
 
 
-def test_dead_units_are_reported_once_for_each_layer() -> None:
+def test_dead_units_are_reported_once() -> None:
     torch.manual_seed(0)
     x, edge_index = torch.randn(20, 4), torch.randint(0, 20, (2, 60))
 
@@ -224,7 +224,8 @@ def test_dead_units_are_reported_once_for_each_layer() -> None:
         return fog
 
     fog = trained()
-    with pytest.warns(UserWarning, match=r"FOG\(4, 5, h1=3, h2=2\): 1 of 5 units .* eps=1e-2"):
+    assert (fog.num_dead_units(), trained(1).num_dead_units()) == (1, 0)
+    with pytest.warns(UserWarning, match=r"FOG: units have been zero on all nodes .* eps=1e-2"):
         torch.nn.Sequential(fog).eval()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -238,8 +239,14 @@ def test_dead_units_are_reported_once_for_each_layer() -> None:
             FOG(-1, 5),
         ):
             quiet.eval()
-    with pytest.warns(UserWarning, match="1 of 5 units"):  # a user's own norm
+    with pytest.warns(UserWarning, match="units have been zero"):  # a user's own norm
         trained(norm=torch.nn.BatchNorm1d).eval()
+    # Of several layers, with Python's own filter: one line.
+    net = torch.nn.Sequential(trained(), trained())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        net.eval()
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize(
