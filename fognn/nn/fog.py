@@ -56,8 +56,9 @@ class FOG(GraphLayer):
 
     A unit that is zero on all nodes of the training data has a running variance near zero, and
     evaluation divides by its square root: a node that activates the unit is multiplied by up to
-    :math:`1 / \sqrt{\epsilon} \approx 300`. A warning is issued once if there are such units when a
-    network is switched from training to evaluation; a larger :obj:`eps` limits the factor.
+    :math:`1 / \sqrt{\epsilon}`. By default, this is 10; in the paper's form, :obj:`eps=1e-5`, about
+    300. With a small :obj:`eps`, a warning is issued once if there are such units when a network is
+    switched from training to evaluation.
 
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
@@ -75,8 +76,9 @@ class FOG(GraphLayer):
         act (str or Callable, optional): The activation that takes the place of ReLU, by a name
             that PyG's resolver accepts or as a function, or :obj:`None`.
             (default: :obj:`"relu"`)
-        eps (float, optional): The norm's :math:`\epsilon`, which is added to the variance.
-            (default: that of the norm, :obj:`1e-5`)
+        eps (float, optional): The norm's :math:`\epsilon`, which is added to the variance;
+            :obj:`1e-5` in the paper. (default: :obj:`1e-2` for :obj:`"batch_norm"`, else that of
+            the norm)
         check (bool, optional): If set to :obj:`True`, raises a :class:`ValueError` that names the
             row if features or weights hold NaN or infinity. This costs a pass over the features.
             (default: :obj:`False`)
@@ -255,7 +257,7 @@ def _resolve_norm(norm: Any, channels: int, eps: float | None) -> Any:
         raise ValueError(f"FOG: eps must be a positive number, got {eps!r}")
     options = {} if eps is None else {"eps": eps}
     if norm == "batch_norm":
-        return BatchNorm(channels, allow_single_element=True, **options)
+        return BatchNorm(channels, **({"eps": 1e-2} | options), allow_single_element=True)
     if norm == "layer_norm":  # PyG's default mode takes statistics over all nodes of the batch
         return LayerNorm(channels, mode="node", **options)
     if isinstance(norm, Module | str) or not callable(norm):
