@@ -35,7 +35,8 @@ _TEMPLATE = """---
 # {{ title }}
 
 A graph network with {{ parameters }} parameters, built with [PyG](https://pyg.org) and fognn
-{{ version }}. To load it, with this folder in place of `FOLDER`:
+{{ version }}.{% if training %} {{ training }}{% endif %} To load it, with this folder in place of
+`FOLDER`:
 
 ```python
 from fognn.models import PretrainedNet
@@ -158,17 +159,31 @@ class PretrainedNet(  # type: ignore[call-arg]
         if push_to_hub:
             self.push_to_hub(repo_id or folder.resolve().name, **kwargs)  # type: ignore[operator]
 
-    def generate_model_card(self, *args: Any, **kwargs: Any) -> Any:
-        r"""The model card, from the network's own data."""
+    def generate_model_card(
+        self, *args: Any, data: str | None = None, training: str = "", **kwargs: Any
+    ) -> Any:
+        r"""The model card, from the network's own data.
+
+        Args:
+            *args: Arguments of the mixin's method.
+            data (str, optional): The name of the data. (default: that of the task, if it is one of
+                the paper's)
+            training (str, optional): Sentences about the training: data, targets, scores. Both are
+                passed as ``save_pretrained(folder, model_card_kwargs={"training": ...})``.
+                (default: :obj:`""`)
+            **kwargs: Arguments of the mixin's method.
+        """
         settings = dict(self.model_config)
         name, fields = settings.pop("name"), settings.pop("task")
         task: Any = None if fields is None else Task(**fields)
-        data = next((key for key, known in TASKS.items() if known == task), None)
-        given = [repr(name)] if task is None else [repr(name), repr(data or task)]
+        known = next((key for key, known in TASKS.items() if known == task), None)
+        given = [repr(name)] if task is None else [repr(name), repr(known or task)]
+        data = data or known
         given += [f"{key}={value!r}" for key, value in settings.items()]
         return super().generate_model_card(
             *args,
             title=f"{name} for {data}" if data else name,
+            training=training,
             parameters=f"{count_parameters(self.module):,}",
             version=__version__,
             recipe=f"PretrainedNet({', '.join(given)})",

@@ -22,7 +22,7 @@ from fognn.training.given import is_given
 from fognn.training.loggers import check_logger
 from fognn.training.loop import fit_one
 from fognn.training.result import Result
-from fognn.training.run_folder import check_folder
+from fognn.training.run_folder import check_folder, finished
 from fognn.utils.errors import FileError, Stopped, TrainingError
 from fognn.utils.files import user_path
 
@@ -36,7 +36,9 @@ def fit(
     quiet: bool = False,
     logger: str | None = None,
 ) -> Result:
-    r"""Trains a run, resumes an interrupted one, or reads a finished one.
+    r"""Trains a run, resumes an interrupted one, or reads a finished one. A run with fewer epochs
+    and otherwise the same settings is resumed, too: the result is that of a run which had the new
+    number of epochs from the beginning.
 
     Args:
         config (Config): The run.
@@ -83,9 +85,10 @@ def _fit_ranks(
 ) -> Result:
     r"""Starts the ranks with torch's own launcher, which torchrun uses, and waits for them."""
     # Checks here raise one error, before each rank would raise its own.
-    check_folder(folder, config)
-    if (folder / "result.json").exists():
-        return Result.read(folder)
+    check_folder(folder, config, longer=True)
+    done = finished(folder, config)
+    if done is not None:
+        return done
     untrained_model(config, task_of(config.data))
     settings = LaunchConfig(
         min_nodes=1,

@@ -117,6 +117,16 @@ def test_model_card(tmp_path: Path) -> None:
         assert again.model_config == built.model_config
 
 
+def test_the_norm_of_fog_is_kept(tmp_path: Path) -> None:
+    settings = {"fog_norm": "layer_norm", "fog_act": "gelu", "fog_eps": 0.1}
+    PretrainedNet("gcn+fog", "zinc", channels=16, **settings).save_pretrained(tmp_path)
+    net = PretrainedNet.from_pretrained(tmp_path)
+    assert settings.items() <= net.model_config.items()
+    fog = net.module.blocks[0].conv.fog
+    assert (type(fog.norm_1).__name__, type(fog.act).__name__) == ("LayerNorm", "GELU")
+    assert fog.norm_1.eps == 0.1
+
+
 def test_saving_again_replaces_the_network_and_keeps_the_card(tmp_path: Path) -> None:
     PretrainedNet("gcn", "zinc", channels=16).save_pretrained(tmp_path)
     (tmp_path / "README.md").write_text("my words")
