@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-MOLECULES = [
+MOLECULES = ["CCO", "CCC", "CC(=O)O", "CN", "C#N", "CCCl"]
+MOLECULES += ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CC1"]
     "CCO",
     "CCC",
     "CC(=O)O",

@@ -103,6 +103,19 @@ def test_the_training_benchmark(tmp_path: Path) -> None:
     assert [row["network"] for row in table] == ["FOG", "GCN", "GCN+FOG"]
 
 
+def test_the_dead_units_benchmark(real_data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    small = ["--seeds", 2, "--epochs", 1, "--fraction", 0.01, "--threads", 1, "--json", file]
+    run("benchmarks/dead_units.py", *small)
+    tox21, zinc = json.loads(file.read_text())["tables"].values()
+    norms = ["paper", "eps 1e-2", "norm first", "layer norm"]
+    assert [row["norm"] for row in tox21] == [*norms, "without FOG"]
+    assert [row["norm"] for row in zinc] == norms
+    assert {row["seeds"] for row in tox21 + zinc} == {2}
+    assert len({row["of each seed"] for row in zinc}) == 4, "four different networks"
+    assert all(len(row["95 % interval"].split()) == 2 for row in zinc[1:])
+
+
 def test_the_demo(tmp_path: Path) -> None:
     small = ["--output", tmp_path, "--epochs", 2, "--fraction", 0.01]
     report = tmp_path / "report" / "index.html"

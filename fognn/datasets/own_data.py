@@ -1,7 +1,7 @@
 r"""The user's own data: a csv file of molecules, a file or folder of graphs, one graph with masks,
 or a dataset of PyG by name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -230,7 +230,18 @@ def read_own_data(
 
 
 def _read_pyg(name: str, task: str, data: str | Path | None) -> OwnData:
-    parts = open_pyg(name, data)
+    return data_of_parts(name, open_pyg(name, data), task)
+
+
+def data_of_parts(name: str, parts: Mapping[str, Sequence[Data]], task: str = "auto") -> OwnData:
+    r"""Returns the data of one graph with masks, or of some graphs, with their own splits if there
+    are several parts.
+
+    Args:
+        name (str): The beginning of error messages.
+        parts (dict): The graphs of each split, or all of them under any name.
+        task (str, optional): As in :func:`read_own_data`. (default: :obj:`"auto"`)
+    """
     graphs = [graph for part in parts.values() for graph in part]
     if len(graphs) == 1:
         return own_data(name, [single_graph(name, graphs[0].to_dict())], task)

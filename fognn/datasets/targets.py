@@ -16,7 +16,8 @@ TASKS = ("auto", "regression", "classification")
 KINDS = ("values", "yes/no", "classes")
 _GAPS = ("", "na", "n/a", "nan", "null", "none")
 _WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
-_FEW = 20  # classes that are found without task="classification"
+_FEW = 20  # classes that are found without task="classification",
+_ROWS = 5  # and rows for each of them
 _MOST = 1000  # classes of a column
 
 Cell = float | str | None
@@ -74,8 +75,8 @@ def targets_from_cells(
     r"""Finds the kind of the targets in columns of a csv file.
 
     * Yes or no: 0 and 1, ``yes`` and ``no`` or ``true`` and ``false`` in all columns.
-    * Classes: one column with the whole numbers from 0 to at most 19; with
-      ``task="classification"``, each different number or text of a column is a class.
+    * Classes: one column with the whole numbers from 0 to at most 19, each in five rows on average;
+      with ``task="classification"``, each different number or text of a column is a class.
     * Values: all other columns of numbers, and with ``task="regression"`` any numbers.
 
     Args:
@@ -139,7 +140,8 @@ def _classes(name: str, cells: Sequence[Cell], asked: bool) -> tuple[str, ...]:
     numbers = all(isinstance(cell, float) for cell in found)
     if not asked:
         whole = numbers and found == set(map(float, range(len(found))))
-        return tuple(f"{c:g}" for c in sorted(found)) if whole and 2 < len(found) <= _FEW else ()
+        many = 2 < len(found) <= min(_FEW, len(cells) / _ROWS)
+        return tuple(map(str, range(len(found)))) if whole and many else ()
     if len(found) < 2 or len(found) > min(_MOST, max(2, len(cells) // 2)):
         raise ValueError(
             f"column {name!r} must have at least 2 classes, and at most one for every two rows, "

@@ -5,7 +5,8 @@ from torch_geometric.typing import Adj
 from fognn.models.encoders import ConstantEncoder
 from fognn.models.heads import _Head
 from fognn.models.summary import summary
-from fognn.nn import Block
+from fognn.nn import FOG, Block
+from fognn.nn.fog import warn_of_dead_units
 from fognn.ops import adjacency
 from fognn.utils import checks
 
@@ -56,6 +57,12 @@ class GraphNet(Module):
         for module in (self.encoder, self.edge_encoder, *self.blocks, self.head):
             if module is not None:
                 module.reset_parameters()
+
+    def train(self, mode: bool = True) -> "GraphNet":
+        if self.training and not mode:
+            # One warning for all layers; each would issue its own.
+            warn_of_dead_units([layer for layer in self.modules() if isinstance(layer, FOG)])
+        return super().train(mode)
 
     def forward(
         self,

@@ -4,7 +4,6 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,8 @@ _TEMPLATE = """---
 # {{ title }}
 
 A graph network with {{ parameters }} parameters, built with [PyG](https://pyg.org) and fognn
-{{ version }}. To load it, with this folder in place of `FOLDER`:
+{{ version }}.{% if training %} {{ training }}{% endif %} To load it, with this folder in place of
+`FOLDER`:
 
 ```python
 from fognn.models import PretrainedNet
@@ -57,6 +57,7 @@ The same network with new weights:
 # Arguments of the mixin that have no meaning for a folder.
 _DOWNLOAD = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
 _SMALL = 128  # a size that need not be one of a tensor
+_VALUES = ("mean", "std")  # numbers that are no sizes
 # Exceptions that a damaged or foreign folder causes in json, safetensors, torch and the networks.
 _DAMAGE = (
     *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError),
@@ -109,7 +110,7 @@ class PretrainedNet(  # type: ignore[call-arg]
         # The mixin writes this to config.json and passes it to __init__ again.
         self._hub_mixin_config: dict[str, Any] = {
             "name": name.lower(),
-            "task": None if task is None else asdict(task),
+            "task": None if task is None else task.to_dict(),
             **settings,
         }
 
@@ -158,17 +159,31 @@ class PretrainedNet(  # type: ignore[call-arg]
         if push_to_hub:
             self.push_to_hub(repo_id or folder.resolve().name, **kwargs)  # type: ignore[operator]
 
-    def generate_model_card(self, *args: Any, **kwargs: Any) -> Any:
-        r"""The model card, from the network's own data."""
+    def generate_model_card(
+        self, *args: Any, data: str | None = None, training: str = "", **kwargs: Any
+    ) -> Any:
+        r"""The model card, from the network's own data.
+
+        Args:
+            *args: Arguments of the mixin's method.
+            data (str, optional): The name of the data. (default: that of the task, if it is one of
+                the paper's)
+            training (str, optional): Sentences about the training: data, targets, scores. Both are
+                passed as ``save_pretrained(folder, model_card_kwargs={"training": ...})``.
+                (default: :obj:`""`)
+            **kwargs: Arguments of the mixin's method.
+        """
         settings = dict(self.model_config)
         name, fields = settings.pop("name"), settings.pop("task")
         task: Any = None if fields is None else Task(**fields)
-        data = next((key for key, known in TASKS.items() if known == task), None)
-        given = [repr(name)] if task is None else [repr(name), repr(data or task)]
+        known = next((key for key, known in TASKS.items() if known == task), None)
+        given = [repr(name)] if task is None else [repr(name), repr(known or task)]
+        data = data or known
         given += [f"{key}={value!r}" for key, value in settings.items()]
         return super().generate_model_card(
             *args,
             title=f"{name} for {data}" if data else name,
+            training=training,
             parameters=f"{count_parameters(self.module):,}",
             version=__version__,
             recipe=f"PretrainedNet({', '.join(given)})",
@@ -270,9 +285,14 @@ def _check_sizes(folder: Path) -> None:
 
 
 def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    r"""Yields the numbers of a config, with their names."""
+    r"""Yields the sizes in a config, with their names."""
     if isinstance(config, dict):
         for key, value in config.items():
-            yield from _numbers(value, key)
+            if key not in _VALUES:
+                yield from _numbers(value, key)
+    elif isinstance(config, list):
+        yield name, len(config)
+        for value in config:
+            yield from _numbers(value, name)
     elif isinstance(config, int | float) and not isinstance(config, bool):
         yield name, config

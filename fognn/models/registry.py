@@ -1,11 +1,13 @@
 """The registry of networks."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any
 
 from torch.nn import Module
+from torch_geometric.nn.resolver import activation_resolver
 
 from fognn.models.encoders import (
     ColumnsEncoder,
@@ -67,6 +69,8 @@ HOSTS = {
     "gin": Host(_gin, jumping=True),
     "graphsage": Host(_sage, options=("aggr", "benchmark")),
 }
+# Settings of networks with FOG.
+FOG_SETTINGS = ("fog_channels", "h1", "h2", "fog_norm", "fog_act", "fog_eps")
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
 
 
@@ -91,10 +95,11 @@ def create_model(name: str, task: str | Task | None = None, **settings: Any) -> 
             have none. (default: :obj:`None`)
         **settings (optional): For networks on graphs: ``channels`` (64), ``layers`` (4),
             ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
-            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`); and the host's settings: ``norm``
-            (GCN), ``heads`` (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and
-            ``benchmark`` (GraphSAGE). For few-shot networks: the arguments of
-            :class:`FewShotNet`.
+            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_norm`` (``"batch_norm"``),
+            ``fog_act`` (``"relu"``) and ``fog_eps`` (``1e-5``), the arguments ``norm``, ``act`` and
+            ``eps`` of :class:`fognn.nn.FOG`; and the host's settings: ``norm`` (GCN), ``heads``
+            (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and ``benchmark``
+            (GraphSAGE). For few-shot networks: the arguments of :class:`FewShotNet`.
     """
     key = name.lower() if isinstance(name, str) else name
     checks.known("create_model", "name", key, list_models())
@@ -121,6 +126,9 @@ def _graph_net(
     fog_channels: int | None = None,
     h1: int | None = None,
     h2: int | None = None,
+    fog_norm: str | None = None,
+    fog_act: str | None = None,
+    fog_eps: float | None = None,
     **options: Any,
 ) -> GraphNet:
     checks.positive_int("create_model", "channels", channels)
@@ -130,15 +138,22 @@ def _graph_net(
     allowed = host.options if host else ()
     for option in options:
         if option not in allowed:
-            own = ("fog_channels", "h1", "h2") if fog_name else ()
+            own = FOG_SETTINGS if fog_name else ()
             known = ", ".join((*allowed, "channels", "layers", "dropout", *own))
             raise ValueError(f"create_model: {name!r} has no setting {option!r}; known: {known}")
 
     p = 0
     if fog_name:
         p = _fog_channels(name, channels, fog_channels, alone=host is None)
-    elif (fog_channels, h1, h2) != (None, None, None):
-        raise ValueError(f"create_model: fog_channels, h1 and h2 must be None for {name!r}")
+        norm = _fog_norm(fog_norm, fog_act, fog_eps)
+    else:
+        given = zip(FOG_SETTINGS, (fog_channels, h1, h2, fog_norm, fog_act, fog_eps), strict=True)
+        for setting, value in given:
+            if value is not None:
+                raise ValueError(
+                    f"create_model: {setting} must be None for {name!r}, which has no FOG, got "
+                    f"{value!r}"
+                )
 
     blocks = []
     for layer in range(layers):
@@ -146,7 +161,7 @@ def _graph_net(
         if host is not None:
             parts.append(host.conv(channels, channels - p, p > 0, layer, layers, **options))
         if p:
-            parts.append(FOG(channels, p, h1, h2))
+            parts.append(FOG(channels, p, h1, h2, **norm))
         conv = WithFOG(*parts) if len(parts) == 2 else parts[0]  # type: ignore[arg-type]
         # The benchmark's GraphSAGE has its activation inside, before the norm.
         act = None if options.get("benchmark") else (host.act if host else "relu")
@@ -176,6 +191,25 @@ def _fog_channels(name: str, channels: int, fog_channels: int | None, alone: boo
             f"create_model: fog_channels must lie in 1..{channels - 1}, below channels, got {p!r}"
         )
     return p
+
+
+def _fog_norm(norm: str | None, act: str | None, eps: float | None) -> dict[str, Any]:
+    r"""Returns the arguments of FOG, by default those of the paper."""
+    norm = "batch_norm" if norm is None else norm
+    act = "relu" if act is None else act
+    checks.one_of("create_model", "fog_norm", norm, ("batch_norm", "layer_norm"))
+    try:
+        known = isinstance(act, str) and activation_resolver(act) is not None
+    except (ValueError, TypeError):
+        known = False
+    if not known:
+        raise ValueError(
+            f"create_model: fog_act must be the name of an activation, such as 'gelu', got {act!r}"
+        )
+    number = isinstance(eps, int | float) and not isinstance(eps, bool)
+    if eps is not None and not (number and 0 < eps < math.inf):
+        raise ValueError(f"create_model: fog_eps must be a positive number, got {eps!r}")
+    return {"norm": norm, "act": act, "eps": 1e-5 if eps is None else eps}
 
 
 def _node_encoder(task: Task, channels: int) -> Module:

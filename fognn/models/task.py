@@ -1,6 +1,7 @@
 """The inputs and outputs of a network, as data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from fognn.utils import checks
 
@@ -70,6 +71,11 @@ class Task:
             )
         if self.edge_tokens is not None and self.edge_channels is not None:
             raise ValueError("Task: at most one of edge_tokens and edge_channels must be given")
+
+    def to_dict(self) -> dict[str, Any]:
+        r"""Returns the fields that are not at their default; ``Task(**fields)`` is the task."""
+        own = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        return {name: value for name, (value, default) in own.items() if value != default}
 
 
 TASKS = {

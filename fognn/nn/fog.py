@@ -1,6 +1,6 @@
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -56,9 +56,9 @@ class FOG(GraphLayer):
 
     A unit that is zero on all nodes of the training data has a running variance near zero, and
     evaluation divides by its square root: a node that activates the unit is multiplied by up to
-    :math:`1 / \sqrt{\epsilon} \approx 300`. A warning is issued once for each layer if there are
-    such units when it is switched from training to evaluation; a larger :obj:`eps` limits the
-    factor.
+    :math:`1 / \sqrt{\epsilon}`. By default, this is 10; in the paper's form, :obj:`eps=1e-5`, about
+    300. With a small :obj:`eps`, a warning is issued once if there are such units when a network is
+    switched from training to evaluation.
 
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
@@ -76,8 +76,9 @@ class FOG(GraphLayer):
         act (str or Callable, optional): The activation that takes the place of ReLU, by a name
             that PyG's resolver accepts or as a function, or :obj:`None`.
             (default: :obj:`"relu"`)
-        eps (float, optional): The norm's :math:`\epsilon`, which is added to the variance.
-            (default: that of the norm, :obj:`1e-5`)
+        eps (float, optional): The norm's :math:`\epsilon`, which is added to the variance;
+            :obj:`1e-5` in the paper. (default: :obj:`1e-2` for :obj:`"batch_norm"`, else that of
+            the norm)
         check (bool, optional): If set to :obj:`True`, raises a :class:`ValueError` that names the
             row if features or weights hold NaN or infinity. This costs a pass over the features.
             (default: :obj:`False`)
@@ -147,8 +148,8 @@ class FOG(GraphLayer):
                 module.reset_parameters()
 
     def train(self, mode: bool = True) -> "FOG":
-        if self.training and not mode and not self._warned:
-            self._warn_of_dead_units()
+        if self.training and not mode:
+            warn_of_dead_units([self])
         return super().train(mode)
 
     def forward(
@@ -204,7 +205,9 @@ class FOG(GraphLayer):
             return h.relu_()
         return h if self.act is None else self.act(h.t()).t()
 
-    def _warn_of_dead_units(self) -> None:
+    def num_dead_units(self) -> int:
+        r"""Returns the number of units that have been zero on all nodes for many training steps and
+        whose factor in evaluation is not limited by :obj:`eps`."""
         dead = 0
         for norm in (self.norm_1, self.norm_2):
             # A user's own norm may have no running statistics, and a larger eps limits the factor.
@@ -212,21 +215,33 @@ class FOG(GraphLayer):
             var = getattr(bn, "running_var", None)
             if isinstance(var, Tensor) and not var.is_meta and bn.eps < 1e-3:
                 dead += int((var < 1e-6).sum())
-        if dead:
-            self._warned = True
-            warnings.warn(
-                f"{self}: {dead} of {self.h1 + self.h2} units have been zero on all nodes for many "
-                "training steps (running variance below 1e-6). In evaluation a node that activates "
-                "one of them is multiplied by up to 1 / sqrt(eps), about 300; FOG(..., eps=1e-2) "
-                "limits this to 10",
-                stacklevel=3,
-            )
+        return dead
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}, h1={self.h1}, h2={self.h2}"
         if self.edge_dim is not None:
             widths += f", edge_dim={self.edge_dim}"
         return f"{self.__class__.__name__}({widths})"
+
+
+def warn_of_dead_units(layers: Sequence[FOG]) -> None:
+    r"""Issues one warning for all layers of a network, the first time that one of them has dead
+    units.
+
+    Args:
+        layers (list): The layers.
+    """
+    if any(layer._warned for layer in layers) or not any(map(FOG.num_dead_units, layers)):
+        return
+    for layer in layers:
+        layer._warned = True
+    # The same text for all layers: Python shows it once for a network of single layers, too.
+    warnings.warn(
+        "FOG: units have been zero on all nodes for many training steps (running variance below "
+        "1e-6). In evaluation a node that activates one of them is multiplied by up to "
+        "1 / sqrt(eps), about 300; eps=1e-2 (fog_eps in create_model) limits this to 10",
+        stacklevel=3,
+    )
 
 
 def _linear(lin: Linear, h: Tensor) -> Tensor:
@@ -242,7 +257,7 @@ def _resolve_norm(norm: Any, channels: int, eps: float | None) -> Any:
         raise ValueError(f"FOG: eps must be a positive number, got {eps!r}")
     options = {} if eps is None else {"eps": eps}
     if norm == "batch_norm":
-        return BatchNorm(channels, allow_single_element=True, **options)
+        return BatchNorm(channels, **({"eps": 1e-2} | options), allow_single_element=True)
     if norm == "layer_norm":  # PyG's default mode takes statistics over all nodes of the batch
         return LayerNorm(channels, mode="node", **options)
     if isinstance(norm, Module | str) or not callable(norm):

@@ -7,11 +7,13 @@ faster (``benchmarks/loops.py``).
 """
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import config, njit, prange, set_num_threads, types
+from numba.core import event
 from numba.extending import intrinsic, overload
 
 __all__ = [
@@ -42,6 +44,29 @@ def _compiled(function: Callable[..., None]) -> Any:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
         return njit(**options)(function)
+
+
+class _Note(event.Listener):
+    """Says on standard error, once a process, that a loop of this module is compiled. Numba sends
+    the event only if the loop is not in its cache."""
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        if event.data["dispatcher"].py_func.__module__ == __name__ and not self.said:
+            self.said = True
+            print(
+                "fognn: compiling loops over edges, which takes up to a minute the first time "
+                "(FOGNN_PLAIN=1 runs without them)",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def on_end(self, event: Any) -> None:
+        """Numba's base class asks for it."""
+
+
+event.register("numba:compile", _Note())
 
 
 @intrinsic

@@ -17,6 +17,7 @@ from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
 from fognn.training.config_section import flat
 from fognn.training.data import PLAIN_ZINC, few_shot
+from fognn.training.given import is_given
 from fognn.training.own_data import is_own, own_name, own_objective
 from fognn.utils import checks
 from fognn.utils.files import user_path
@@ -51,8 +52,9 @@ def protocol(
 
     Without such a row, the network has 64 channels and 4 layers (3 layers for images), and is
     trained like FOG on the same dataset (for images: like FOG on miniImageNet). On your own data,
-    it is trained with the defaults of :class:`~fognn.training.TrainingConfig`; with
-    ``data.neighbors``, in batches of 1,024 nodes, and GCN with the mean over neighbours.
+    it is trained with the defaults of :class:`~fognn.training.TrainingConfig`, and FOG's norms have
+    an eps of 1e-2 in place of the paper's 1e-5; with ``data.neighbors``, in batches of 1,024 nodes,
+    and GCN with the mean over neighbours.
 
     Args:
         data (str): The name of a dataset, ``pyg:CLASS/NAME`` for a dataset of PyG, or your own file
@@ -82,7 +84,9 @@ def protocol(
     if found:
         return config_of(found[0], seed).with_values(values)
     settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
-    if few_shot(wanted):
+    if is_given(model):
+        settings = {}
+    elif few_shot(wanted):
         # Images or a number of shots that the paper does not have.
         alike = [row for row in rows(table=5) if _data(row.dataset).k_shot == shots["k_shot"]]
         alike = alike or rows(table=5)
@@ -97,7 +101,9 @@ def protocol(
 def command_of(config: Config) -> str:
     r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with the dataset,
     the network, the seed, and each setting that differs from :func:`protocol`. Your own file is
-    given without its folder."""
+    given without its folder. A run of Python objects has a call in place of a command."""
+    if is_given(config.data.name) or is_given(config.model.name):
+        return f"fognn.train(data, model, seed={config.seed}, ...) in Python, with the same objects"
     data, model, own = config.data, config.model.name, is_own(config.data)
     name = own_name(data) if own else data.name.lower()
     if few_shot(data):
@@ -119,7 +125,7 @@ def _yaml(value: Any) -> str:
 
 
 def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
-    name = data if is_pyg_name(data) else str(user_path(data).resolve())
+    name = data if is_pyg_name(data) or is_given(data) else str(user_path(data).resolve())
     start = _own_start(DataConfig(name), model, seed)
     start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
     usual: dict[str, Any] = {f"training.{k}": v for k, v in own_objective(start.data).items()}
@@ -132,13 +138,19 @@ def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
 
 
 def _own_start(data: DataConfig, model: str, seed: int) -> Config:
-    settings = {"channels": 64, "layers": 4, "dropout": 0.0}
+    settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
+    if is_given(model):
+        settings = {}
+    elif model.endswith("fog"):  # no unit that is dead in training dominates in evaluation
+        settings["fog_eps"] = 1e-2
     return Config(
         DataConfig(data.name), ModelConfig(model, settings), TrainingConfig("l1", "mae"), seed
     )
 
 
 def _known(model: str) -> None:
+    if is_given(model):
+        return
     checks.known("train", "model", model, list_models())
 
 

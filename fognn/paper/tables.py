@@ -15,6 +15,7 @@ from fognn.paper.rows import Row, get_row, rows
 from fognn.training import Config
 from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC
+from fognn.training.given import GIVEN, is_given
 from fognn.training.own_data import is_own
 from fognn.utils import checks
 
@@ -150,9 +151,10 @@ def other_key(config: Config) -> str:
     name = config.data.name
     if is_pyg_name(name):
         name = name.removeprefix(PREFIX).replace("/", "-")
-    elif is_own(config.data):
+    elif is_own(config.data) and not is_given(name):
         name = Path(name).stem
-    return f"{name}/{config.model.name}-seed{config.seed}-{config.digest()}".lower()
+    run = f"{config.model.name}-seed{config.seed}-{config.digest()}"
+    return f"{name}/{run}".replace(GIVEN, "").lower()
 
 
 @cache

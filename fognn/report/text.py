@@ -2,7 +2,7 @@ r"""Words and numbers of sentences, and tables of plain text."""
 
 from collections.abc import Sequence
 
-__all__ = ["NONE", "capital", "joined", "many", "number", "text_table"]
+__all__ = ["NONE", "capital", "joined", "many", "number", "shortened", "text_table"]
 
 NONE = "–"  # shown where there is no value
 
@@ -25,6 +25,14 @@ def many(count: int, what: str) -> str:
 def number(value: float, digits: int = 4) -> str:
     r"""An :obj:`int` in groups of three digits, a :obj:`float` with :obj:`digits` decimals."""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
+
+
+def shortened(text: str, most: int) -> str:
+    r"""The text with at most as many characters; what is left out in the middle is an ellipsis."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
 
 
 def text_table(

@@ -9,6 +9,7 @@ from torch.nn import Module
 
 from fognn.models import Task, create_model
 from fognn.training.config import Config
+from fognn.training.given import given_module, is_given, load_given
 from fognn.training.machine_limits import data_too_large, is_out_of_memory
 from fognn.utils import checks
 from fognn.utils.errors import FileError
@@ -42,6 +43,8 @@ def untrained_model(config: Config, task: Task | None) -> Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         try:
+            if is_given(config.model.name):
+                return given_module(config.model.name, task, config.model.settings)
             return create_model(config.model.name, task, **model_arguments(config, task))
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
@@ -165,7 +168,7 @@ def rebuild(content: dict[str, Any]) -> tuple[Module, Config, Task | None]:
     return model.eval(), config, task
 
 
-def load(run: str | Path, checkpoint: str = "best") -> Module:
+def load(run: str | Path, checkpoint: str = "best", module: Module | None = None) -> Module:
     r"""Loads the trained network of a run, in evaluation mode.
 
     Args:
@@ -173,7 +176,11 @@ def load(run: str | Path, checkpoint: str = "best") -> Module:
             :func:`fognn.training.export`.
         checkpoint (str, optional): ``"best"`` for the epoch with the best validation metric, or
             ``"last"``. (default: :obj:`"best"`)
+        module (torch.nn.Module, optional): The network that was given to :func:`fognn.train`, to
+            load its weights. (default: :obj:`None`)
     """
+    if module is not None:
+        return load_given(module, read_checkpoint(checkpoint_file(run, checkpoint)), str(run))
     if (user_path(run) / "config.json").is_file():
         from fognn.models import PretrainedNet
 
@@ -188,9 +195,19 @@ def load_run(run: str | Path, checkpoint: str = "best") -> tuple[Module, Config,
         run (str): A run folder, or a checkpoint in one.
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
     """
+    return rebuild(read_checkpoint(checkpoint_file(run, checkpoint)))
+
+
+def checkpoint_file(run: str | Path, checkpoint: str) -> Path:
+    r"""Returns the checkpoint of a run.
+
+    Args:
+        run (str): A run folder, or a checkpoint in one.
+        checkpoint (str): ``"best"`` or ``"last"``.
+    """
     path = user_path(run)
     if path.is_file():
-        return rebuild(read_checkpoint(path))
+        return path
     checks.one_of("load", "checkpoint", checkpoint, ("best", "last"))
     if not (path / "config.yaml").is_file():
         raise ValueError(f"run must be a run folder or a checkpoint, got {str(run)!r}")
@@ -198,4 +215,4 @@ def load_run(run: str | Path, checkpoint: str = "best") -> tuple[Module, Config,
         raise ValueError(
             f"run must name one fold of a run over folds, such as {run}/fold-1, got {str(run)!r}"
         )
-    return rebuild(read_checkpoint(path / f"{checkpoint}.ckpt"))
+    return path / f"{checkpoint}.ckpt"

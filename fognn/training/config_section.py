@@ -3,6 +3,7 @@ r"""Sections of a configuration: pydantic dataclasses with one-line errors of th
 
 import difflib
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
 
@@ -133,9 +134,13 @@ def assignments(texts: Iterable[str]) -> dict[str, Any]:
         if not name.strip() or not equals:
             raise ValueError(f"set must be NAME=VALUE, such as model.h1=8, got {text!r}")
         try:
-            values[name.strip()] = yaml.safe_load(value)
+            parsed = yaml.safe_load(value)
         except yaml.YAMLError as error:
             raise ValueError(f"set: the value of {name} must be YAML, got {value!r}") from error
+        # YAML takes 1e-2 for a text. Fields of other sections have a type, which converts it.
+        if name.strip().startswith("model.") and isinstance(parsed, str):
+            parsed = float(parsed) if re.fullmatch(r"\d+e[-+]?\d+", parsed) else parsed
+        values[name.strip()] = parsed
     return values
 
 

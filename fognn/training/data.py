@@ -19,7 +19,7 @@ from fognn.loader import FullGraphLoader, NeighborLoader, PackedLoader
 from fognn.loader.pack import Pack
 from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
-from fognn.training.own_data import is_own, open_own, open_own_split, own_task
+from fognn.training.own_data import is_own, open_own, open_own_split, own_splits, own_task
 
 __all__ = [
     "FOLDS",
@@ -31,6 +31,7 @@ __all__ = [
     "folded",
     "folds_of",
     "joint_fingerprint",
+    "notes_of",
     "open_split",
     "splits_of",
     "task_of",
@@ -74,6 +75,14 @@ def task_of(data: DataConfig) -> Task | None:
         return own_task(data)
     entry = _entry(data)
     return None if entry.kind == "images" else TASKS[entry.name.lower()]
+
+
+def notes_of(data: DataConfig) -> list[str]:
+    r"""Returns what was found in the user's own data, for the user; nothing for other datasets."""
+    if not is_own(data):
+        return []
+    sizes = ", ".join(f"{len(items):,} {split}" for split, items in own_splits(data).items())
+    return [*open_own(data).notes, f"split: {sizes}"]
 
 
 def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -> Loader:

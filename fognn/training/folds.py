@@ -11,8 +11,9 @@ from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import folds_of, joint_fingerprint, task_of
 from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.own_data import check_own, is_own
 from fognn.training.result import Result, Scores, summarise
-from fognn.training.run_folder import RunFolder, check_folder, read_metrics
+from fognn.training.run_folder import RunFolder, check_folder, finished, read_metrics
 
 __all__ = ["fit_folds"]
 
@@ -32,13 +33,18 @@ def fit_folds(
         command (str): The command that repeats the run.
         fit_fold (Callable): Trains one fold in a folder.
     """
-    check_folder(folder, config)
-    if (folder / "result.json").exists():
-        return Result.read(folder)
-    # Raises for an invalid setting of the network before the folder is created.
+    check_folder(folder, config, longer=True)
+    done = finished(folder, config)
+    if done is not None:
+        return done
+    # Raises for an invalid setting before the folder is created.
+    if is_own(config.data):
+        check_own(config)
     untrained_model(config, task_of(config.data))
     run = RunFolder(folder, config)
     try:
+        if run.has_fewer_epochs(config):
+            run.extend(config)
         results = []
         for fold in range(1, folds_of(config.data) + 1):
             part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
@@ -101,7 +107,7 @@ def _mean_result(
         history,
         best_epoch,
         test,
-        stopped=first.stopped,
+        stopped="rate" if all(result.stopped == "rate" for result in results) else "epochs",
         parameters=first.parameters,
         device=first.device,
         ranks=first.ranks,

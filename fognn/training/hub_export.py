@@ -3,14 +3,18 @@ r"""Export of a trained network as a Hugging Face folder."""
 from pathlib import Path
 
 from fognn.training.checkpoint import load_run, model_arguments
+from fognn.training.config import Config
+from fognn.training.own_data import is_file
+from fognn.training.result import Result
+from fognn.utils.files import user_path
 
 __all__ = ["export"]
 
 
 def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Path:
     r"""Writes the network of a run as a Hugging Face folder: ``config.json``,
-    ``model.safetensors`` (float32) and a model card. Nothing is uploaded.
-    :class:`fognn.models.PretrainedNet` reads it.
+    ``model.safetensors`` (float32) and a model card, with the data, the targets and the test score
+    of the run. Nothing is uploaded. :class:`fognn.models.PretrainedNet` reads it.
 
     Args:
         run (str): A run folder, or a checkpoint in one.
@@ -25,5 +29,31 @@ def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Pat
     net, config, task = load_run(run, checkpoint)
     exported = PretrainedNet(config.model.name, task, **model_arguments(config, task))
     exported.module.load_state_dict(net.state_dict())
-    exported.save_pretrained(folder)
+    path = user_path(run)
+    trained, at = (path.parent, path.stem) if path.is_file() else (path, checkpoint)
+    # Without its folder, which is of no use to others.
+    data = Path(config.data.name).name if is_file(config.data) else None
+    card = {"data": data, "training": _training(config, data, trained, at)}
+    exported.save_pretrained(folder, model_card_kwargs=card)
     return Path(folder)
+
+
+def _training(config: Config, data: str | None, folder: Path, at: str) -> str:
+    r"""Returns the sentences of the model card about the training."""
+    text = f"Trained on {_code(data or config.data.name)}"
+    if config.data.target is not None:
+        names = [_code(name.strip()) for name in config.data.target.split(",")]
+        text += f" to predict the column{'' if len(names) == 1 else 's'} {', '.join(names)}"
+    text += f", with seed {config.seed}."
+    if not (folder / "result.json").exists() or at not in ("best", "last"):
+        return text  # the run has not finished
+    result = Result.read(folder)
+    epoch = result.best_epoch if at == "best" else result.epochs
+    split, scores = ("Test", result.test) if result.test else ("Validation", result.val)
+    metric = result.metric.replace("_", " ")
+    unit = " %" if "accuracy" in result.metric else ""
+    return f"{text} {split} {metric} after epoch {epoch}: {scores[at]['items']:.4f}{unit}."
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('`', ' ')}`"

@@ -28,6 +28,7 @@ from fognn.training.data import (
     Loader,
     fingerprint,
     joint_fingerprint,
+    notes_of,
     open_split,
     splits_of,
     task_of,
@@ -45,7 +46,7 @@ from fognn.training.machine_limits import (
 from fognn.training.objective import Meter, loss_of, std_of
 from fognn.training.progress import RunProgress
 from fognn.training.result import Result, summarise
-from fognn.training.run_folder import RunFolder, check_folder
+from fognn.training.run_folder import RunFolder, check_folder, finished
 from fognn.training.signals import StopSignals
 from fognn.training.state import State, step_seed
 from fognn.training.sync_norm import synchronise
@@ -94,8 +95,8 @@ def fit_one(
     quiet: bool = False,
     logger: str | None = None,
 ) -> Result:
-    r"""Trains a run in this process, resumes an interrupted one, or reads a finished one. With
-    several ranks, it is called in each of them.
+    r"""Trains a run in this process, resumes an interrupted one or one with fewer epochs, or reads
+    a finished one. With several ranks, it is called in each of them.
 
     Args:
         config (Config): The run.
@@ -107,9 +108,10 @@ def fit_one(
     """
     if quiet:
         logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
-    check_folder(folder, config)
-    if (folder / "result.json").exists():
-        return Result.read(folder)
+    check_folder(folder, config, longer=True)
+    done = finished(folder, config)
+    if done is not None:
+        return done
     first = rank() == 0
     # Before the folder is created, so that invalid settings or data leave no folder.
     try:
@@ -190,6 +192,14 @@ def _train(
             done = 0 if state.batch else len(state.history)
             if restore_best(run.best, config, task, saved, done, state.best_epoch):
                 run.log(f"{run.best.name} was missing or damaged: written again from last.ckpt")
+        if state.stopped == "epochs" and len(state.history) < training.epochs:
+            state.stopped = ""  # the run had fewer epochs
+    if run is not None and run.has_fewer_epochs(config):
+        if state.best_epoch:  # as a run that had this number of epochs would have written it
+            best = read_checkpoint(run.best)
+            content = {"model": best["model"], "epoch": best["epoch"]}
+            write_checkpoint(run.best, config, task, content)
+        run.extend(config)
 
     here = commit()
     if here is not None and here not in state.commits:
@@ -217,6 +227,9 @@ def _train(
         begun = f"resumes after epoch {len(state.history)}" if run.last.exists() else "begins"
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
+        for note in notes_of(config.data):
+            run.log(note)
+            progress.note(note)
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
             run.write_metrics(state.history)
     on_cpu = fabric.device.type == "cpu"

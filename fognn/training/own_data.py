@@ -18,6 +18,7 @@ from fognn.loader import FullGraphLoader, NeighborLoader, PackedGraph, PackedLoa
 from fognn.loader.order import epoch_order
 from fognn.models import Task
 from fognn.training.config import Config, DataConfig
+from fognn.training.given import given_data, is_given
 from fognn.training.objective import RANKING
 from fognn.utils.files import user_path
 
@@ -46,9 +47,9 @@ _LOSSES = {
 
 
 def is_own(data: DataConfig) -> bool:
-    r"""Returns whether the data are a file or folder of the user or a dataset of PyG, and not a
-    dataset of the paper."""
-    if is_pyg_name(data.name):
+    r"""Returns whether the data are a file, folder or Python object of the user or a dataset of
+    PyG, and not a dataset of the paper."""
+    if is_pyg_name(data.name) or is_given(data.name):
         return True
     # Not by Path.parts: Path("./graphs") has only one, like the name of a dataset.
     separated = any(mark in data.name for mark in {"/", os.sep})
@@ -61,11 +62,15 @@ def open_own(data: DataConfig) -> OwnData:
     Args:
         data (DataConfig): The data.
     """
+    if is_given(data.name):
+        return given_data(data.name, data.task)
     return _read_once(*_key(data))
 
 
 def _key(data: DataConfig) -> tuple[Any, ...]:
     columns = (data.smiles, data.target, data.split_column, data.task, data.skip_bad)
+    if is_given(data.name):
+        return (data.name, data.task)
     if is_pyg_name(data.name):
         return (data.name, str(pyg_root(data.name, data.folder)), *columns, data.folder)
     path = user_path(data.name)
@@ -81,13 +86,25 @@ def _read_once(path: str, changed: object, *columns: Any) -> OwnData:
 
 # Cached, because the splits of one graph share it.
 @lru_cache(maxsize=1)
-def _packed_once(*key: Any) -> PackedGraph:
-    return PackedGraph(_read_once(*key).graphs[0])
+def _packed_once(name: str, *key: Any) -> PackedGraph:
+    own = given_data(name, *key) if is_given(name) else _read_once(name, *key)
+    return PackedGraph(own.graphs[0])
+
+
+# Cached, because scaffolds take a second for ten thousand molecules.
+@lru_cache(maxsize=2)
+def _splits_once(
+    key: tuple[Any, ...], split: str | None, seed: int, fraction: float, fold: int | None
+) -> dict[str, Tensor]:
+    own = given_data(*key) if is_given(key[0]) else _read_once(*key)
+    order = epoch_order(len(own.items), shuffle=True, seed=seed)
+    return own.splits(split, order, fraction, fold)
 
 
 def own_name(data: DataConfig) -> str:
     r"""Returns the name of the user's data without folders; the whole name of a PyG dataset."""
-    return data.name if is_pyg_name(data.name) else Path(data.name).name
+    named = is_pyg_name(data.name) or is_given(data.name)
+    return data.name if named else Path(data.name).name
 
 
 def own_splits(data: DataConfig) -> dict[str, Tensor]:
@@ -97,9 +114,7 @@ def own_splits(data: DataConfig) -> dict[str, Tensor]:
     Args:
         data (DataConfig): The data.
     """
-    own = open_own(data)
-    order = epoch_order(len(own.items), shuffle=True, seed=data.seed)
-    return own.splits(data.split, order, data.fraction, data.fold)
+    return _splits_once(_key(data), data.split, data.seed, data.fraction, data.fold)
 
 
 def own_graphs(data: DataConfig, split: str) -> list[Data]:

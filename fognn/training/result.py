@@ -37,7 +37,8 @@ class Result:
         epochs (int): Number of trained epochs.
         best_epoch (int): The best epoch, from 1.
         stopped (str): The reason why the training ended: ``"rate"`` (the learning rate fell below
-            ``min_lr``) or ``"epochs"`` (the maximum number of epochs was reached).
+            ``min_lr``, in all folds of a run over folds) or ``"epochs"`` (the maximum number of
+            epochs was reached).
         seconds_per_epoch (float): Median time of an epoch in seconds, with validation.
         seconds (float): Total time of all epochs in seconds, with validation.
         train (dict): Scores at the ``"last"`` and the ``"best"`` epoch: the ``"loss"``, and the

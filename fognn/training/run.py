@@ -18,11 +18,12 @@ from fognn.training.data import folds_of, task_of
 from fognn.training.environment import device_of
 from fognn.training.fabric import check_threads, rank
 from fognn.training.folds import fit_folds
+from fognn.training.given import is_given
 from fognn.training.loggers import check_logger
 from fognn.training.loop import fit_one
 from fognn.training.own_data import check_own, is_own
 from fognn.training.result import Result
-from fognn.training.run_folder import check_folder
+from fognn.training.run_folder import check_folder, finished
 from fognn.utils.errors import FileError, Stopped, TrainingError
 from fognn.utils.files import user_path
 
@@ -36,7 +37,9 @@ def fit(
     quiet: bool = False,
     logger: str | None = None,
 ) -> Result:
-    r"""Trains a run, resumes an interrupted one, or reads a finished one.
+    r"""Trains a run, resumes an interrupted one, or reads a finished one. A run with fewer epochs
+    and otherwise the same settings is resumed, too: the result is that of a run which had the new
+    number of epochs from the beginning.
 
     Args:
         config (Config): The run.
@@ -71,6 +74,11 @@ def fit(
         )
     started = torch.distributed.is_torchelastic_launched()
     if config.machine.ranks > 1 and not started:
+        if is_given(config.data.name) or is_given(config.model.name):
+            raise ValueError(
+                "config: machine.ranks must be 1 for data or a network that are Python objects, or "
+                f"start the program with torchrun, got {config.machine.ranks}"
+            )
         return _fit_ranks(config, folder, command, quiet, logger)
     return fit_one(config, folder, command, quiet, logger)
 
@@ -80,9 +88,10 @@ def _fit_ranks(
 ) -> Result:
     r"""Starts the ranks with torch's own launcher, which torchrun uses, and waits for them."""
     # Checks here raise one error, before each rank would raise its own.
-    check_folder(folder, config)
-    if (folder / "result.json").exists():
-        return Result.read(folder)
+    check_folder(folder, config, longer=True)
+    done = finished(folder, config)
+    if done is not None:
+        return done
     untrained_model(config, task_of(config.data))
     settings = LaunchConfig(
         min_nodes=1,

@@ -3,16 +3,18 @@ r"""The run folder: its files, and its lock."""
 import csv
 import io
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from fognn.training.config import Config
+from fognn.training.result import Result
 from fognn.utils.errors import TrainingError
 from fognn.utils.files import disk_error, write_whole
 
-__all__ = ["RunFolder", "check_folder", "read_metrics"]
+__all__ = ["RunFolder", "check_folder", "finished", "in_use", "read_metrics"]
 
 TIMES = ("train_seconds", "val_seconds")
 
@@ -22,7 +24,7 @@ class RunFolder:
 
     Args:
         path (Path): The folder. It is created if it does not exist.
-        config (Config): The run.
+        config (Config): The run. A run with fewer epochs can be in the folder, see :meth:`extend`.
 
     Raises:
         ValueError: If the folder is not empty and not of this run.
@@ -31,7 +33,7 @@ class RunFolder:
 
     def __init__(self, path: Path, config: Config) -> None:
         self.path = path
-        check_folder(path, config)
+        check_folder(path, config, longer=True)
         try:
             path.mkdir(parents=True, exist_ok=True)
             self.lock = FileLock(path / ".lock")
@@ -45,6 +47,24 @@ class RunFolder:
             left.unlink(missing_ok=True)
         if not self.config_file.exists():
             self._write(self.config_file, config.to_yaml())
+
+    def has_fewer_epochs(self, config: Config) -> bool:
+        r"""Returns whether ``config.yaml`` has fewer epochs than ``config``."""
+        return Config.read(self.config_file).training.epochs < config.training.epochs
+
+    def extend(self, config: Config) -> None:
+        r"""Gives the run more epochs. The result is removed first, so that a process that
+        is killed in between leaves an interrupted run, with the old or with the new number of
+        epochs, and never the result of one with the configuration of the other.
+
+        Args:
+            config (Config): The run, with the new number of epochs.
+        """
+        try:
+            (self.path / "result.json").unlink(missing_ok=True)
+        except OSError as error:
+            raise disk_error(self.path / "result.json", error) from error
+        self._write(self.config_file, config.to_yaml())
 
     def close(self) -> None:
         r"""Releases the lock."""
@@ -88,8 +108,15 @@ class RunFolder:
             temporary.write_text(text, encoding="utf-8")
 
 
-def check_folder(path: Path, config: Config) -> None:
-    r"""Raises unless the folder is new, empty or the folder of this run. Writes nothing."""
+def check_folder(path: Path, config: Config, longer: bool = False) -> None:
+    r"""Raises unless the folder is new, empty or the folder of this run. Writes nothing.
+
+    Args:
+        path (Path): The folder.
+        config (Config): The run.
+        longer (bool, optional): If set to :obj:`True`, the folder can also be that of a run with
+            fewer epochs and otherwise the same settings. (default: :obj:`False`)
+    """
     file = path / "config.yaml"
     if not file.exists():
         if path.exists() and not path.is_dir():
@@ -103,12 +130,50 @@ def check_folder(path: Path, config: Config) -> None:
                 f"has {foreign[0]!r} and no config.yaml"
             )
         return
-    differences = Config.read(file).differences(config)
+    there = Config.read(file)
+    if longer and there.training.epochs < config.training.epochs:
+        there = there.with_values({"training.epochs": config.training.epochs})
+    differences = there.differences(config)
     if differences:
         raise ValueError(
             f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, in the folder "
             "and as requested): name another folder, or remove this one"
         )
+
+
+def in_use(path: Path) -> bool:
+    r"""Returns whether a process trains in the folder."""
+    lock = FileLock(path / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
+def finished(path: Path, config: Config) -> Result | None:
+    r"""Returns the result of a run that has no epoch left to train; :obj:`None` if it is new,
+    interrupted, or has fewer epochs than requested.
+
+    Args:
+        path (Path): The run folder, which :func:`check_folder` has accepted.
+        config (Config): The run.
+    """
+    if not (path / "result.json").exists():
+        return None
+    result = Result.read(path)
+    if Config.read(path / "config.yaml").training.epochs >= config.training.epochs:
+        return result
+    if result.stopped != "rate":
+        return None
+    warnings.warn(
+        f"the run in {path} ended after {result.epochs} epochs because its learning rate fell "
+        f"below {config.training.min_lr:g}: with at most {config.training.epochs} epochs it would "
+        "be the same, so it is left as it is",
+        stacklevel=2,
+    )
+    return result
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

@@ -211,7 +211,7 @@ def flat(**other) -> dict:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"x": None}, "a must have x, it has e, edge_index, n"),
+        ({"n": None}, "a must have n, it has e, edge_index"),
         ({"n": None, "e": None}, "a must have n, e, it has edge_index, x"),
         ({"x": np.ones((6, 4))}, r"a: x must have 5 rows, the sum of its counts, got .*\[6, 4\]"),
         ({"x": np.array(1.0)}, r"a: x must have 5 rows, the sum of its counts, got shape \[\]"),

@@ -7,12 +7,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.utils import from_smiles
 
 from fognn.datasets.molecules import (
+    ATOM_COLUMNS,
     ATOMS,
+    BOND_COLUMNS,
     _longest_ring,
     penalised_logp,
-    read_smiles_csv,
     smiles_to_graph,
 )
 
@@ -39,11 +41,11 @@ def test_tokens_are_the_official_ones():
 def test_each_token(token):
     symbol, *rest = ATOMS[token].split()
     smiles = f"[{symbol}{''.join(rest)}]" if rest else symbol
-    assert smiles_to_graph(smiles).x.tolist() == [token]
+    assert smiles_to_graph(smiles, "zinc").x.tolist() == [token]
 
 
 def test_pyridine_and_pyrrole():
-    graph = smiles_to_graph("c1ccncc1C#N")
+    graph = smiles_to_graph("c1ccncc1C#N", "zinc")
     assert graph.x.tolist() == [0, 0, 0, 2, 0, 0, 0, 2]
     assert graph.edge_attr.dtype == torch.int64
     # A ring of six with alternating bonds, one single bond, one triple bond.
@@ -54,11 +56,12 @@ def test_pyridine_and_pyrrole():
     ]
     assert graph.smiles == "c1ccncc1C#N"
     # The hydrogen of an aromatic nitrogen is not explicit once the ring is kekulised.
-    assert smiles_to_graph("c1cc[nH]c1").x.tolist() == [0, 0, 0, 2, 0]
+    assert smiles_to_graph("c1cc[nH]c1", "zinc").x.tolist() == [0, 0, 0, 2, 0]
 
 
-def test_one_atom():
-    graph = smiles_to_graph("C")
+@pytest.mark.parametrize("features", ["pyg", "zinc"])
+def test_one_atom(features):
+    graph = smiles_to_graph("C", features)
     assert graph.edge_index.shape == (2, 0)
     assert graph.edge_index.dtype == torch.int64
     assert graph.validate()
@@ -82,100 +85,54 @@ def test_one_atom():
 )
 def test_bad_smiles(smiles, message, capfd):
     with pytest.raises(ValueError, match=message):
-        smiles_to_graph(smiles)
+        smiles_to_graph(smiles, "zinc")
     assert capfd.readouterr() == ("", "")  # the error says it, RDKit need not
 
 
+@pytest.mark.parametrize(
+    "smiles", ["CC[NH2]", "C[Se]C", "[Na+].C", "C$C", "F/C=C/F", "[Cu-3]", "OC[C@@H](N)C", "[H][H]"]
+)
+def test_any_atom_and_bond_with_the_features_of_pyg(smiles):
+    graph, pyg = smiles_to_graph(smiles), from_smiles(smiles)
+    assert torch.equal(graph.x, pyg.x)
+    assert torch.equal(graph.edge_index, pyg.edge_index)
+    assert torch.equal(graph.edge_attr, pyg.edge_attr)
+    assert (graph.x < torch.tensor(ATOM_COLUMNS)).all()
+    assert (graph.edge_attr < torch.tensor(BOND_COLUMNS)).all()
+
+
+@pytest.mark.parametrize(
+    ("smiles", "message"),
+    [
+        ("[Fe+9]", r"atom 0 \(counted from 0\) of '\[Fe\+9\]' has formal_charge 9.*-5 to 6"),
+        ("C1CC", "it cannot be parsed"),
+    ],
+)
+def test_atoms_that_pyg_does_not_have(smiles, message):
+    with pytest.raises(ValueError, match=message):
+        smiles_to_graph(smiles)
+
+
+def test_unknown_features():
+    with pytest.raises(ValueError, match=r"features must be one of .*got 'ogb'"):
+        smiles_to_graph("C", "ogb")
+
+
 @settings(deadline=None)
-@given(smiles=st.text("CNOScno()[]=#123+-@H%./\\ ", max_size=12) | st.text(max_size=5))
-def test_any_text_gives_a_graph_or_a_value_error(smiles):
+@given(
+    smiles=st.text("CNOScno()[]=#123+-@H%./\\ ", max_size=12) | st.text(max_size=5),
+    features=st.sampled_from(["pyg", "zinc"]),
+)
+def test_any_text_gives_a_graph_or_a_value_error(smiles, features):
     try:
-        graph = smiles_to_graph(smiles)
+        graph = smiles_to_graph(smiles, features)
     except ValueError:
         return
     molecule = Chem.MolFromSmiles(smiles)
     assert graph.num_nodes == molecule.GetNumAtoms()
     assert graph.num_edges == 2 * molecule.GetNumBonds()
     assert graph.is_undirected()
-    assert graph.x.max() < 28
-
-
-GOOD = "name,smiles,value\na,CCO,1.5\nb,c1ccccc1,-2\n"
-
-
-def write(tmp_path, text, encoding="utf-8"):
-    path = tmp_path / "molecules.csv"
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-def test_read_smiles_csv(tmp_path):
-    path = write(tmp_path, GOOD, "utf-8-sig")  # as spreadsheets write it
-    graphs, bad = read_smiles_csv(path, target_column="value")
-    assert [graph.smiles for graph in graphs] == ["CCO", "c1ccccc1"]
-    assert [graph.y.tolist() for graph in graphs] == [[1.5], [-2.0]]
-    assert graphs[0].y.dtype == torch.float32
-    assert bad == []
-    graphs, _ = read_smiles_csv(path)
-    assert "y" not in graphs[0]
-
-
-BROKEN = (
-    'smiles,y,note\nCCO,1,\nC1CC,2,\nCC,3,"two\nlines"\n[Se],4,\nCCC,none,\nCCCC,inf,\nO,5,\n\n'
-)
-
-
-def test_broken_line_is_named(tmp_path):
-    path = write(tmp_path, BROKEN)
-    with pytest.raises(ValueError, match=r"molecules.csv, line 3: .*'C1CC'"):
-        read_smiles_csv(path, target_column="y")
-
-
-def test_skip_bad_keeps_the_rest_and_says_how_many(tmp_path):
-    path = write(tmp_path, BROKEN)
-    with pytest.warns(UserWarning, match=r"4 of 7 lines were skipped, the first is line 3: .*C1CC"):
-        graphs, bad = read_smiles_csv(path, target_column="y", skip_bad=True)
-    assert [graph.smiles for graph in graphs] == ["CCO", "CC", "O"]
-    # TableLine 4 has a field of two lines, so the next row is line 6.
-    assert [(line.line, line.smiles) for line in bad] == [
-        *((3, "C1CC"), (6, "[Se]")),
-        *((7, "CCC"), (8, "CCCC")),
-    ]
-    assert "'Se'" in bad[1].reason
-    assert "column 'y' must be a finite number, got 'none'" in bad[2].reason
-
-
-def test_short_line_is_bad(tmp_path):
-    with pytest.raises(ValueError, match="line 2: column 'y' must be a finite number, got None"):
-        read_smiles_csv(write(tmp_path, "smiles,y\nCC\n"), target_column="y")
-
-
-@pytest.mark.parametrize(
-    ("text", "encoding", "message"),
-    [
-        (
-            GOOD,
-            "utf-8",
-            r"smiles_column must be one of \['name', 'smiles', 'value'\], got 'SMILES'",
-        ),
-        ("", "utf-8", r"smiles_column must be one of \[\], got 'SMILES'"),
-        ("SMILES\nCÖ\n", "latin-1", "must be a csv file in UTF-8"),
-        ('SMILES\n"CC\n', "utf-8", "must be a csv file in UTF-8: unexpected end"),
-    ],
-)
-def test_bad_csv(tmp_path, text, encoding, message):
-    with pytest.raises(ValueError, match=message):
-        read_smiles_csv(write(tmp_path, text, encoding), smiles_column="SMILES")
-
-
-def test_target_column_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"target_column must be one of .*, got 'logp'"):
-        read_smiles_csv(write(tmp_path, GOOD), target_column="logp")
-
-
-def test_missing_csv(tmp_path):
-    with pytest.raises(ValueError, match=r"path must name a file, got '.*none.csv'"):
-        read_smiles_csv(tmp_path / "none.csv")
+    assert features == "pyg" or graph.x.max() < 28
 
 
 def test_without_rdkit_the_extra_is_named(monkeypatch):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fognn.models.encoders import ConstantEncoder, FeatureEncoder, TokenEncoder
+from fognn.models.encoders import ColumnsEncoder, ConstantEncoder, FeatureEncoder, TokenEncoder
 
 
 def test_tokens() -> None:
@@ -37,3 +37,20 @@ def test_constant() -> None:
     encoder = ConstantEncoder(3)
     expected = (encoder.lin.weight.squeeze(1) + encoder.lin.bias).unsqueeze(0)
     torch.testing.assert_close(encoder(), expected)
+
+
+def test_columns_of_tokens_are_a_sum_of_embeddings() -> None:
+    encoder = ColumnsEncoder((3, 1, 4), 5)
+    token = torch.tensor([[2, 0, 3], [0, 0, 0]])
+    tables = encoder.embedding.weight.split([3, 1, 4])
+    expected = sum(table[token[:, column]] for column, table in enumerate(tables))
+    torch.testing.assert_close(encoder(token), expected)
+    assert encoder(torch.empty(0, 3, dtype=torch.long)).shape == (0, 5)
+    assert list(encoder.state_dict()) == ["embedding.weight"]
+    for bad in (4, -1):
+        message = rf"x must hold tokens in 0\.\.3 in column 2, got {bad}"
+        with pytest.raises(ValueError, match=message):
+            encoder(torch.tensor([[2, 0, 3], [0, 0, bad]]))
+    for wrong in (token[:, :2], token.float(), token[0]):
+        with pytest.raises(ValueError, match="x must hold 3 columns of integer tokens, got"):
+            encoder(wrong)

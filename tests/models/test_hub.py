@@ -92,10 +92,7 @@ def test_config_is_for_people(tmp_path: Path) -> None:
     assert len(text.splitlines()) > 10
     assert json.loads(text) == {
         "name": "graphsage+fog",
-        "task": {
-            "level": "graph", "out_channels": 1, "node_tokens": 28, "node_channels": None,
-            "edge_tokens": 4, "edge_channels": None, "readout": "mean",
-        },
+        "task": {"level": "graph", "out_channels": 1, "node_tokens": 28, "edge_tokens": 4},
         "channels": 16, "layers": 2, "dropout": 0.5, "aggr": "mean", "benchmark": False, "h1": None,
     }  # fmt: skip
 
@@ -118,6 +115,16 @@ def test_model_card(tmp_path: Path) -> None:
         recipe = next(line for line in text.splitlines() if line.startswith("PretrainedNet("))
         again = eval(recipe, {"PretrainedNet": PretrainedNet, "Task": Task})
         assert again.model_config == built.model_config
+
+
+def test_the_norm_of_fog_is_kept(tmp_path: Path) -> None:
+    settings = {"fog_norm": "layer_norm", "fog_act": "gelu", "fog_eps": 0.1}
+    PretrainedNet("gcn+fog", "zinc", channels=16, **settings).save_pretrained(tmp_path)
+    net = PretrainedNet.from_pretrained(tmp_path)
+    assert settings.items() <= net.model_config.items()
+    fog = net.module.blocks[0].conv.fog
+    assert (type(fog.norm_1).__name__, type(fog.act).__name__) == ("LayerNorm", "GELU")
+    assert fog.norm_1.eps == 0.1
 
 
 def test_saving_again_replaces_the_network_and_keeps_the_card(tmp_path: Path) -> None:

@@ -1,7 +1,13 @@
+import warnings
+from typing import Any
+
 import pytest
+import torch
+from torch_geometric.nn import BatchNorm, LayerNorm
 
 from fognn import create_model, list_models
 from fognn.models import FewShotNet, GraphNet, Task, count_parameters
+from fognn.nn import FOG
 
 TASK = Task("graph", out_channels=3, node_channels=4, edge_channels=2)
 
@@ -47,6 +53,40 @@ def test_settings() -> None:
     assert count_parameters(net) == sum(p.numel() for p in net.parameters())
 
 
+@pytest.mark.parametrize("name", ["fog", "gin+fog"])
+def test_norm_and_activation_of_fog(name: str) -> None:
+    def fogs(**settings: Any) -> list[FOG]:
+        net = create_model(name, TASK, layers=2, **settings)
+        return [module for module in net.modules() if isinstance(module, FOG)]
+
+    settings = {"fog_norm": "layer_norm", "fog_act": "gelu", "fog_eps": 0.1}
+    for fog in fogs(**settings):
+        for norm in (fog.norm_1, fog.norm_2):
+            assert isinstance(norm, LayerNorm)
+            assert norm.eps == 0.1
+        assert isinstance(fog.act, torch.nn.GELU)
+    for fog in fogs(fog_norm=None, fog_act=None, fog_eps=None):  # the paper's form
+        assert isinstance(fog.norm_1, BatchNorm)
+        assert fog.norm_1.module.eps == fog.norm_2.module.eps == 1e-5
+        assert fog.act is None
+        assert fog.shrink(torch.full((2, 64), -1.0)).shape == (fog.h1, 2)
+
+
+def test_dead_units_are_reported_once_for_a_network() -> None:
+    net = create_model("gcn+fog", TASK)
+    fogs = [module for module in net.modules() if isinstance(module, FOG)]
+    fogs[1].norm_1.module.running_var[0] = 0
+    fogs[2].norm_2.module.running_var[1] = 0
+    with pytest.warns(UserWarning, match="units have been zero") as caught:
+        net.eval()
+    assert len(caught) == 1
+    fogs[0].norm_1.module.running_var[0] = 0  # later
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        net.train().eval()
+        create_model("gcn+fog", TASK).eval()
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
@@ -54,7 +94,15 @@ def test_settings() -> None:
         ("gcn+fog", {"fog_channels": 100}, r"fog_channels must lie in 1\.\.63, .*, got 100"),
         ("gcn+fog", {"fog_channels": 0}, r"fog_channels must lie in 1\.\.63, .*, got 0"),
         ("fog", {"fog_channels": 32}, "fog_channels must be 64, like channels, for 'fog' alone"),
-        ("gcn", {"h1": 3}, "fog_channels, h1 and h2 must be None for 'gcn'"),
+        ("gcn", {"h1": 3}, "h1 must be None for 'gcn', which has no FOG, got 3"),
+        ("gcn", {"fog_channels": 8}, "fog_channels must be None for 'gcn', .* got 8"),
+        ("gcn", {"fog_eps": 0.1}, "fog_eps must be None for 'gcn', which has no FOG, got 0.1"),
+        ("gcn+fog", {"fog_eps": 0}, "fog_eps must be a positive number, got 0"),
+        ("gcn+fog", {"fog_eps": "1e-2"}, "fog_eps must be a positive number, got '1e-2'"),
+        ("gcn+fog", {"fog_norm": "graph_norm"}, "fog_norm must be one of .*, got 'graph_norm'"),
+        ("gcn+fog", {"fog_act": "rely"}, "fog_act must be the name of an activation.*got 'rely'"),
+        ("gcn+fog", {"fog_act": 3}, "fog_act must be the name of an activation.*got 3"),
+        ("fog", {"fog_epsilon": 1}, "has no setting 'fog_epsilon'; known: .*fog_act, fog_eps"),
         ("gcn+fog", {"h2": 0}, "FOG: h2 must be a positive int, got 0"),
         ("gcn+fog", {"channels": 0}, "channels must be a positive int, got 0"),
         ("gcn+fog", {"layers": 0}, "layers must be a positive int, got 0"),

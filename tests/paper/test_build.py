@@ -1,8 +1,9 @@
 import pytest
 import torch
+from torch_geometric.nn import BatchNorm
 
 from fognn.models import count_parameters, create_model
-from fognn.nn import GATConv, GatedGCNConv, GCNConv, SAGEConv
+from fognn.nn import FOG, GATConv, GatedGCNConv, GCNConv, SAGEConv
 from fognn.paper import Row, build, config_of, rows
 from fognn.training.checkpoint import untrained_model
 from fognn.training.data import task_of
@@ -50,6 +51,21 @@ def test_the_few_shot_widths_are_those_of_the_row(row: Row) -> None:
         if layer.fog is not None:
             assert (layer.fog.h1, layer.fog.h2) == (row.h1, row.h2)
     assert (layer.fog is not None) == ("FOG" in row.model)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name)
+def test_fog_has_the_paper_s_form(row: Row) -> None:
+    """ReLU, then batch norm with an eps of 1e-5: not the default of the layer."""
+    fogs = [module for module in build(row).modules() if isinstance(module, FOG)]
+    assert bool(fogs) == ("FOG" in row.model)
+    for fog in fogs:
+        assert fog.act is None
+        assert fog._relu
+        for norm in (fog.norm_1, fog.norm_2):
+            assert isinstance(norm, BatchNorm)
+            assert norm.module.eps == 1e-5
+    config = config_of(row)
+    assert not {"fog_norm", "fog_act", "fog_eps"} & config.model.settings.keys()
 
 
 def test_other_readings_of_the_paper() -> None:

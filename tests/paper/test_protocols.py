@@ -248,6 +248,16 @@ def test_the_command_of_a_run_gives_the_run(table: str) -> None:
             assert not options[2:], "a row of the paper needs no setting"
 
 
+def test_the_norm_of_fog_on_ones_own_file(tmp_path: Path) -> None:
+    write_graphs(tmp_path / "graphs.npz", molecules(12))
+    for model, eps in (("gin+fog", 1e-2), ("fog", 1e-2), ("gin", None)):
+        config = protocol(str(tmp_path / "graphs.npz"), model)
+        assert config.model.settings.get("fog_eps") == eps
+        assert "fog_eps" not in command_of(config)
+    changed = protocol(str(tmp_path / "graphs.npz"), "fog", 0, {"model.fog_eps": 1e-5})
+    assert "model.fog_eps=1.0e-05" in command_of(changed)
+
+
 def test_the_command_of_ones_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_graphs(tmp_path / "my classes.npz", molecules(12, classes=3))
     values = {"fraction": 0.5, "model.channels": 8}

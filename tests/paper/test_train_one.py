@@ -171,7 +171,7 @@ def test_folders_of_ones_own_files(tmp_path: Path) -> None:
 
 
 def test_another_run_in_the_same_folder(tmp_path: Path) -> None:
-    fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
+    fit(tiny(training__epochs=2), tmp_path / "run", quiet=True)
     with pytest.raises(ValueError, match="holds another run"):
         fognn.train("cluster", "gcn", folder=tmp_path / "run", **SMALL)
 

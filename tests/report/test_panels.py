@@ -142,6 +142,22 @@ def test_grid(panels: int, rows: int, columns: int) -> None:
         assert box.width * width == pytest.approx(box.height * height, rel=0.12)
 
 
+@pytest.mark.parametrize("many", [1, 4])
+def test_long_captions_do_not_overlap(many: int) -> None:
+    axes = grid(many, "title", "note")[1]
+    captions = ["W" * 300, "c1ccccc1" * 9 + ", y = 1.234", "CCO, y = 0.5", ""]
+    for axis, caption in zip(axes, captions, strict=False):
+        style_axis(axis, caption)
+        assert axis._left_title.get_window_extent().x1 <= axis.get_window_extent().x1
+    shown = [axis.get_title("left") for axis in axes]
+    assert shown[0].startswith("WW")
+    assert "…" in shown[0]
+    if many == 4:
+        assert shown[1].startswith("c1ccccc1")
+        assert shown[1].endswith(", y = 1.234")
+        assert shown[2:] == captions[2:]
+
+
 def test_no_global_state(monkeypatch: pytest.MonkeyPatch) -> None:
     # pyplot would keep each figure for ever, and look for a screen. Another test may have
     # imported it; torchmetrics does.
@@ -203,6 +219,18 @@ def test_page_is_whole_and_needs_nothing_else() -> None:
     (drawing,) = [attributes for tag, attributes in reader.tags if tag == "svg"]
     assert drawing == {"role": "img", "aria-label": 'two & "three"'}
     assert "http" not in text
+
+
+def test_a_long_caption_is_whole_in_its_title() -> None:
+    smiles = "C(C)" * 50 + "<&>"
+    figures = [figure_svg("<svg></svg>", caption) for caption in (smiles, "C")]
+    reader = Reader(page("", "", "", figures))
+    titles = [attributes.get("title") for tag, attributes in reader.tags if tag == "figcaption"]
+    assert titles == [smiles, None]
+    (shown,) = [text for text in reader.texts if "…" in text]
+    assert len(shown) == 120
+    assert shown.startswith("C(C)")
+    assert shown.endswith("C(C)<&>")
 
 
 @pytest.mark.parametrize("dark", [False, True])

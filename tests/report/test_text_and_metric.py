@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fognn.report.metric import METRICS
-from fognn.report.text import capital, joined, many, number, text_table
+from fognn.report.text import capital, joined, many, number, shortened, text_table
 
 # --- words ---
 
@@ -21,6 +21,12 @@ def test_joined(words: list[str], text: str) -> None:
 def test_capital() -> None:
     assert capital("on GCN") == "On GCN"
     assert capital("") == ""
+
+
+def test_shortened_in_the_middle() -> None:
+    assert [shortened("abcdefgh", most) for most in (8, 7, 4, 1)] == [
+        "abcdefgh", "abc…fgh", "ab…h", "…",
+    ]  # fmt: skip
 
 
 def test_many() -> None:

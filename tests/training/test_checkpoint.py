@@ -61,6 +61,12 @@ def test_of_images_the_number_of_classes_is_in_the_data() -> None:
     assert model_arguments(config, TASK) == config.model.settings
 
 
+def test_the_norm_of_fog_is_kept(tmp_path: Path) -> None:
+    path = written(tmp_path / "last.ckpt", model__fog_eps=0.1, model__fog_act="gelu")
+    fog = rebuild(read_checkpoint(path))[0].blocks[0].conv.fog
+    assert (fog.norm_1.module.eps, type(fog.act).__name__) == (0.1, "GELU")
+
+
 @pytest.mark.parametrize(
     ("precision", "dtype"), [("32-true", torch.float32), ("64-true", torch.float64)]
 )

@@ -144,6 +144,11 @@ def test_every_setting_has_a_name_and_a_description() -> None:
     assert setting_name("seed") == "seed", "that of the run, not that of the data"
 
 
+def test_a_number_that_yaml_takes_for_a_text() -> None:
+    values = assignments(["model.fog_eps=1e-2", "model.norm=sym", "data.target=1e3"])
+    assert values == {"model.fog_eps": 0.01, "model.norm": "sym", "data.target": "1e3"}
+
+
 def test_assignments_are_read_as_yaml() -> None:
     texts = ["model.h1=8", "a.b=x=y", "training.lr = 0.5", "f=true", "n=null", "s='8'"]
     assert assignments(texts) == {

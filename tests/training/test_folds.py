@@ -195,3 +195,31 @@ def test_ten_folds_of_imdb(
     assert result.val == whole.val
     assert result.spread == whole.spread
     assert (tmp_path / "run" / "fold-1" / "result.json").stat().st_mtime_ns == before
+
+
+def test_more_epochs(tmp_path: Path) -> None:
+    short = [scores[:2] for scores in TABLE]
+
+    def train(config: Config, folder: Path) -> Result:
+        table = short if config.training.epochs == 2 else TABLE
+        if (folder / "config.yaml").exists():  # StandIn reads a result that is there
+            (folder / "result.json").unlink()
+            (folder / "config.yaml").write_text(config.to_yaml())
+        return StandIn(table)(config, folder)
+
+    assert fit_folds(imdb(training__epochs=2), tmp_path / "run", "command", train).epochs == 2
+    result = fit_folds(imdb(training__epochs=4), tmp_path / "run", "command", train)
+    whole = fit_folds(imdb(training__epochs=4), tmp_path / "whole", "command", StandIn(TABLE))
+    assert result == dataclasses.replace(whole, folder=tmp_path / "run")
+    assert Config.read(tmp_path / "run" / "config.yaml") == imdb(training__epochs=4)
+    with pytest.raises(ValueError, match=r"training\.epochs: 4 and 2"):
+        fit_folds(imdb(training__epochs=2), tmp_path / "run", "command", train)
+
+
+def test_more_epochs_of_imdb(real_data: Path, tmp_path: Path) -> None:
+    values = {"data__fraction": 0.02, "data__folder": str(real_data), "training__batch_size": 16}
+    for epochs in (1, 2):
+        result = fit(imdb(training__epochs=epochs, **values), tmp_path / "run", quiet=True)
+    whole = fit(imdb(training__epochs=2, **values), tmp_path / "whole", quiet=True)
+    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
+    assert (result.val, result.spread, result.epochs) == (whole.val, whole.spread, 2)

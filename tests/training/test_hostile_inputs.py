@@ -11,7 +11,7 @@ from tiny_runs import molecules
 from torch_geometric.data import Data
 
 from fognn.datasets import read_graphs
-from fognn.datasets.molecules import read_smiles_csv
+from fognn.datasets.smiles_csv import read_smiles_csv
 from fognn.datasets.sources import cache_dir
 from fognn.datasets.statistics import count_graphs
 from fognn.paper import protocol
@@ -164,7 +164,7 @@ def test_progress(
     path.write_text("smiles\n" + "CC\n" * 5)
     read_smiles_csv(path)
     assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr("fognn.datasets.molecules._PAUSE", -1.0)
+    monkeypatch.setattr("fognn.datasets.smiles_csv._PAUSE", -1.0)
     read_smiles_csv(path)
     out, err = capsys.readouterr()
     assert (out, err.splitlines()[-1]) == ("", f"{path}: read to line 6")

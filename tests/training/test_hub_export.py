@@ -57,7 +57,36 @@ def test_the_folder_says_how_the_network_is_made(run: Result, tmp_path: Path) ->
     assert count_parameters(net) == run.parameters
     net.load_state_dict(load_file(tmp_path / "model.safetensors"))
     assert same(net, load(run.folder))
-    assert "# gcn+fog for cluster" in (tmp_path / "README.md").read_text()
+    card = (tmp_path / "README.md").read_text()
+    assert "# gcn+fog for cluster" in card
+    assert run.test is not None
+    score = f"{run.test['best']['items']:.4f} %"
+    assert f"Test balanced accuracy after epoch {run.best_epoch}: {score}." in card
+
+
+def test_the_card_names_the_users_data(tmp_path: Path) -> None:
+    lines = [f"{'C' * n}O,{n}" for n in range(1, 21)]
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "wine.csv").write_text("\n".join(["smiles,taste", *lines]) + "\n")
+    values = {"data.target": "taste", "training.epochs": 2, "model.channels": 8}
+    config = protocol(str(tmp_path / "secret" / "wine.csv"), "gcn+fog", 0, values)
+    result = fit(config, tmp_path / "run", quiet=True)
+    assert result.test is not None
+    for name, at, epoch in (("run", "last", 2), ("run/best.ckpt", "best", result.best_epoch)):
+        export(tmp_path / name, tmp_path / at, "last")  # the checkpoint of a file is its own
+        card = (tmp_path / at / "README.md").read_text()
+        assert "# gcn+fog for wine.csv" in card
+        assert "Trained on `wine.csv` to predict the column `taste`, with seed 0." in card
+        score = f"{result.metric} after epoch {epoch}: {result.test[at]['items']:.4f}."
+        assert f"Test {score}" in card
+        assert "secret" not in card
+        recipe = next(line for line in card.splitlines() if line.startswith("PretrainedNet("))
+        assert "wine" not in recipe
+    (tmp_path / "run" / "result.json").unlink()  # as if it had not finished
+    export(tmp_path / "run", tmp_path / "unfinished")
+    card = (tmp_path / "unfinished" / "README.md").read_text()
+    assert "`taste`, with seed 0. To load it" in card
+    assert "Test" not in card
 
 
 def test_a_task_of_ones_own(tmp_path: Path) -> None:

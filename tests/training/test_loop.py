@@ -97,11 +97,18 @@ def test_a_finished_run_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert fit(tiny(), tmp_path / "run", quiet=True) == first
 
 
-def test_another_configuration_is_refused(tmp_path: Path) -> None:
-    fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epochs": 1}, "training.epochs: 2 and 1"),  # fewer than were trained
+        ({"epochs": 3, "lr": 0.5}, "training.lr: 0.001 and 0.5"),
+    ],
+)
+def test_another_configuration_is_refused(tmp_path: Path, values: dict, message: str) -> None:
+    fit(tiny(training__epochs=2), tmp_path / "run", quiet=True)
     before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    with pytest.raises(ValueError, match=r"holds another run \(training.epochs: 1 and 2"):
-        fit(tiny(training__epochs=2), tmp_path / "run", quiet=True)
+    with pytest.raises(ValueError, match=rf"holds another run \({message}, in"):
+        fit(tiny(**{f"training__{k}": v for k, v in values.items()}), tmp_path / "run", quiet=True)
     assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
 

@@ -112,3 +112,106 @@ def test_a_meter_goes_on_from_its_state(sizes: list[int], cut: int) -> None:
     for prediction, target in parts[cut:]:
         second.update(prediction, target, prediction.sum())
     assert second.compute() == whole.compute()
+
+
+def test_missing_values_do_not_count() -> None:
+    prediction, target = torch.randn(7, 3, requires_grad=True), torch.randn(7, 3)
+    target[torch.rand(7, 3) < 0.4] = torch.nan
+    known = ~target.isnan()
+    for name, torchs in (("l1", F.l1_loss), ("mse", F.mse_loss)):
+        expected = torchs(prediction[known], target[known])
+        torch.testing.assert_close(loss_of(name, prediction, target), expected)
+    yes = (target > 0).float().masked_fill(~known, torch.nan)
+    expected = F.binary_cross_entropy_with_logits(prediction[known], yes[known])
+    loss = loss_of("bce", prediction, yes)
+    torch.testing.assert_close(loss, expected)
+    loss.backward()
+    assert bool((prediction.grad[~known] == 0).all())
+    assert bool((prediction.grad[known] != 0).all())
+    nothing = loss_of("bce", prediction, torch.full((7, 3), torch.nan))
+    assert float(nothing) == 0
+
+
+@pytest.mark.parametrize("name", ["l1", "mse"])
+def test_the_loss_is_that_of_standardised_values(name: str) -> None:
+    prediction, target, std = torch.randn(7, 2), torch.randn(7, 2), torch.tensor([2.0, 0.1])
+    expected = loss_of(name, prediction / std, target / std)
+    torch.testing.assert_close(loss_of(name, prediction, target, std=std), expected)
+
+
+def auc(score: np.ndarray, target: np.ndarray) -> float:
+    """How often a yes has a higher score than a no; half for equal ones."""
+    pairs = [(p > n) + (p == n) / 2 for p in score[target == 1] for n in score[target == 0]]
+    return float(np.mean(pairs))
+
+
+def average_precision(score: np.ndarray, target: np.ndarray) -> float:
+    """The precision at each threshold, weighted by the recall that it adds."""
+    total, last = 0.0, 0.0
+    for threshold in sorted(set(score), reverse=True):
+        taken = score >= threshold
+        recall = target[taken].sum() / target.sum()
+        total += (recall - last) * target[taken].mean()
+        last = recall
+    return float(total)
+
+
+@pytest.mark.parametrize(
+    ("metric", "literal"), [("roc_auc", auc), ("average_precision", average_precision)]
+)
+@given(sizes=BATCHES, seed=st.integers(0, 1000), columns=st.integers(1, 3))
+def test_ranking_metrics_of_yes_no_columns(
+    metric: str, literal, sizes: list[int], seed: int, columns: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    count = sum(sizes)
+    # Large and equal scores, which a sigmoid would make equal, and gaps.
+    score = torch.randint(-5, 6, (count, columns), generator=generator) * 20.0
+    target = torch.randint(0, 2, (count, columns), generator=generator).float()
+    target[torch.rand(count, columns, generator=generator) < 0.2] = torch.nan
+    own = meter("bce", metric, columns)
+    for some, answers in zip(score.split(sizes), target.split(sizes), strict=True):
+        own.update(some, answers, torch.zeros(()))
+    expected = [
+        literal(score[known, c].numpy(), target[known, c].numpy())
+        for c in range(columns)
+        if len(target[known := ~target[:, c].isnan(), c].unique()) == 2
+    ]
+    found = own.compute()
+    assert found["batches"] == pytest.approx(found["items"], nan_ok=True)
+    assert found["items"] == pytest.approx(np.mean(expected) if expected else np.nan, nan_ok=True)
+
+
+def test_ranking_metrics_of_classes() -> None:
+    prediction, target = torch.randn(30, 3), torch.arange(30) % 3
+    own = meter("cross_entropy", "roc_auc", 3)
+    own.update(prediction, target, torch.zeros(()))
+    chances = prediction.softmax(1).numpy()
+    expected = np.mean([auc(chances[:, c], (target == c).numpy()) for c in range(3)])
+    assert own.compute()["items"] == pytest.approx(expected)
+    two = meter("cross_entropy", "roc_auc", 2)
+    two.update(prediction[:, :2], target % 2, torch.zeros(()))
+    difference = (prediction[:, 1] - prediction[:, 0]).numpy()
+    assert two.compute()["items"] == pytest.approx(auc(difference, (target % 2).numpy()))
+
+
+def test_classes_of_yes_no_columns_and_rmse() -> None:
+    score = torch.tensor([[1.0, -2.0], [-1.0, 3.0]])
+    target = torch.tensor([[1.0, 1.0], [torch.nan, 1.0]])
+    own = meter("bce", "accuracy", 2)
+    own.update(score, target, torch.zeros(()))
+    assert own.compute()["items"] == pytest.approx(200 / 3)
+    own = meter("mse", "rmse", 2)
+    own.update(score, target, torch.zeros(()))
+    assert own.compute()["items"] == pytest.approx(np.sqrt((0 + 9 + 4) / 3))
+
+
+def test_a_ranking_metric_is_resumed_within_an_epoch() -> None:
+    score, target = torch.randn(20, 2), torch.randint(0, 2, (20, 2)).float()
+    whole, first, second = (meter("bce", "roc_auc", 2) for _ in range(3))
+    whole.update(score[:10], target[:10], torch.ones(()))
+    first.update(score[:10], target[:10], torch.ones(()))
+    second.load_state_dict(first.state_dict())
+    for own in (whole, second):
+        own.update(score[10:], target[10:], torch.ones(()))
+    assert second.compute() == whole.compute()

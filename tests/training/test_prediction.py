@@ -165,7 +165,7 @@ def test_molecules(runs: Path, tmp_path: Path) -> None:
     )
     assert count == 2
     rows = table(tmp_path / "out.csv")
-    assert list(rows[0]) == ["graph", "smiles", "prediction"]
+    assert list(rows[0]) == ["row", "smiles", "prediction"]
     assert [row["smiles"] for row in rows] == ["CCO", "C=CC#N"]
     for row in rows:
         expected = float(by_hand(runs / "smiles", smiles_to_graph(row["smiles"])))
@@ -174,14 +174,15 @@ def test_molecules(runs: Path, tmp_path: Path) -> None:
 
 def test_bad_lines_of_molecules(runs: Path, tmp_path: Path) -> None:
     source, output = tmp_path / "in.csv", tmp_path / "out.csv"
-    source.write_text("smiles\nCCO\nC1CC\nC[U]\nCN\n")
+    source.write_text("smiles\nCCO\nC1CC\nC[Fe+9]\nCN\n")
     output.write_text("old")
     with pytest.raises(ValueError, match=r"in\.csv, line 3: smiles must be a valid SMILES"):
         predict(runs / "smiles", source, output)
     assert output.read_text() == "old"
     with pytest.warns(UserWarning, match="2 of 4 lines were skipped, the first is line 3"):
         assert predict(runs / "smiles", source, output, skip_bad=True) == 2
-    assert [row["smiles"] for row in table(output)] == ["CCO", "CN"]
+    # The rows of the input, so that predictions can be joined to it.
+    assert [(row["row"], row["smiles"]) for row in table(output)] == [("0", "CCO"), ("3", "CN")]
     source.write_text("smiles\n")
     with pytest.raises(ValueError, match="source must have at least one molecule"):
         predict(runs / "smiles", source, output)
@@ -277,7 +278,7 @@ def test_double_precision(tmp_path: Path) -> None:
     run = untrained(tmp_path / "a.ckpt", "ZINC", precision="64-true")
     (tmp_path / "in.csv").write_text("smiles\nCCO\n")
     predict(run, tmp_path / "in.csv", tmp_path / "out.csv")
-    expected = by_hand(run, smiles_to_graph("CCO"))
+    expected = by_hand(run, smiles_to_graph("CCO", "zinc"))
     assert expected.dtype == torch.float64
     (row,) = table(tmp_path / "out.csv")
     assert float(row["prediction"]) == pytest.approx(float(expected), abs=1e-12)

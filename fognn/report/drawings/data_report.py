@@ -198,8 +198,8 @@ def _caption(index: int, graph: Data) -> str:
 
 
 def _molecule_caption(index: int, graph: Data) -> str:
-    shown = graph.smiles if len(graph.smiles) <= 40 else f"{graph.smiles[:39]}…"
-    return f"{shown}, y = {graph.y.item():.3f}" if "y" in graph else str(shown)
+    # As long as it is: a panel or a page shortens it to its own width.
+    return f"{graph.smiles}, y = {graph.y.item():.3f}" if "y" in graph else str(graph.smiles)
 
 
 def _draw(drawing: Drawing, draw: DrawOptions, stem: str, table: str) -> Sequence[str]:

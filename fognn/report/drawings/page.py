@@ -5,13 +5,17 @@ from collections.abc import Sequence
 from html import escape
 
 from fognn.report.style import STYLE, colours
+from fognn.report.text import shortened
 
 __all__ = ["figure_png", "figure_svg", "page", "table_html"]
 
+_LONGEST = 120  # characters of a caption that are shown; the others are in its title
 _ROOT = f"""
 :root {{ color-scheme: light dark; {colours(dark=False)} }}
 @media (prefers-color-scheme: dark) {{ :root {{ {colours(dark=True)} }} }}
-.panels {{ display: flex; flex-wrap: wrap; gap: 1rem; }}
+.panels {{ display: flex; flex-wrap: wrap; gap: 1rem; align-items: start; }}
+/* A long caption, such as a SMILES string, breaks anywhere and does not widen its figure. */
+.panels figcaption {{ contain: inline-size; overflow-wrap: anywhere; }}
 """
 
 
@@ -57,4 +61,6 @@ def table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _figure(content: str, caption: str) -> str:
-    return f"<figure>{content}<figcaption>{escape(caption)}</figcaption></figure>\n"
+    shown = shortened(caption, _LONGEST)
+    title = f' title="{escape(caption)}"' if shown != caption else ""
+    return f"<figure>{content}<figcaption{title}>{escape(shown)}</figcaption></figure>\n"

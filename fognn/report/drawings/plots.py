@@ -2,6 +2,8 @@ r"""matplotlib, imported only when something is drawn, and the look of all drawi
 
 from typing import Any
 
+from fognn.report.text import shortened
+
 __all__ = ["COLOURS", "grid", "pyplot", "style_axis"]
 
 # Okabe and Ito's colours, which readers with any colour vision can tell apart; then more greys.
@@ -9,6 +11,9 @@ COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"),
     *("#F0E442", "#000000", "#8C8C8C"),
 )
+
+
+_LONGEST = 120  # characters of a caption that could fit into a panel
 
 
 def pyplot() -> Any:
@@ -54,9 +59,15 @@ def grid(
 
 
 def style_axis(axis: Any, caption: str) -> None:
-    r"""A square panel without ticks, with a thin frame and its caption above."""
+    r"""A square panel without ticks, with a thin frame and its caption above, which is shortened
+    to the width of the panel."""
     axis.set_axis_on()
     axis.set(xticks=[], yticks=[])
-    axis.set_title(caption, fontsize=10, loc="left", pad=5)
+    title = axis.set_title(caption, fontsize=10, loc="left", pad=5)
+    width = axis.get_window_extent().width
+    for most in range(min(len(caption), _LONGEST), 1, -1):
+        title.set_text(shortened(caption, most))
+        if title.get_window_extent().width <= width:
+            break
     for spine in axis.spines.values():
         spine.set(color="#CCCCCC", linewidth=0.8)

@@ -1,0 +1,154 @@
+"""A run that is resumed with more epochs is the run that had them from the beginning."""
+
+import json
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_runs import metrics, tiny
+
+import fognn
+from fognn.paper.ledger import Ledger
+from fognn.training import Config, Result, Stopped, fit, loop
+from fognn.training.checkpoint import read_checkpoint
+from fognn.training.evaluation import answer
+from fognn.training.run_folder import RunFolder
+
+# A plateau that lowers the rate within the epochs, too.
+SCHEDULES: list[dict[str, Any]] = [
+    {"training__patience": 0},
+    {"training__schedule": "step", "training__step": 2},
+    {"training__schedule": "none"},
+]
+
+
+def of(epochs: int, **values: Any) -> Config:
+    return tiny(training__epochs=epochs, model__dropout=0.3, **values)
+
+
+def assert_same_run(folder: Path, whole: Path) -> None:
+    """The same bits, but for times."""
+    assert metrics(folder) == metrics(whole)
+    assert (folder / "config.yaml").read_text() == (whole / "config.yaml").read_text()
+    for name in ("last.ckpt", "best.ckpt"):
+        mine, other = read_checkpoint(folder / name), read_checkpoint(whole / name)
+        assert mine["config"] == other["config"]
+        for key, value in other["model"].items():
+            assert torch.equal(mine["model"][key], value), key
+    assert mine["epoch"] == other["epoch"]
+    mine, other = (json.loads((path / "result.json").read_text()) for path in (folder, whole))
+    for name in ("epochs", "best_epoch", "stopped", "train", "val", "test", "fingerprint"):
+        assert mine[name] == other[name], name
+
+
+@pytest.mark.parametrize("values", SCHEDULES, ids=["plateau", "step", "none"])
+def test_a_finished_run(tmp_path: Path, values: dict[str, Any]) -> None:
+    fit(of(2, **values), tmp_path / "run", quiet=True)
+    result = fit(of(5, **values), tmp_path / "run", quiet=True)
+    fit(of(5, **values), tmp_path / "whole", quiet=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+    assert Result.read(tmp_path / "run") == result
+    assert "resumes after epoch 2" in (tmp_path / "run" / "log.txt").read_text()
+
+
+def _answer(steps: Iterator[int], last: int, *args: Any) -> Any:
+    if next(steps) == last:
+        signal.raise_signal(signal.SIGINT)
+    return answer(*args)
+
+
+@pytest.mark.parametrize("step", [3, 4])
+def test_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    for epochs in (2, 3):  # interrupted, extended, and interrupted again
+        with monkeypatch.context() as patch:
+            steps = iter(range(1, 1000))
+            patch.setattr(loop, "answer", partial(_answer, steps, step if epochs == 2 else 2))
+            with pytest.raises(Stopped):
+                fit(of(epochs), tmp_path / "run", quiet=True)
+        assert not (tmp_path / "run" / "result.json").exists()
+    assert Config.read(tmp_path / "run" / "config.yaml") == of(3)
+    fit(of(3), tmp_path / "run", quiet=True)
+    fit(of(3), tmp_path / "whole", quiet=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", ["result.json", "config.yaml"])
+def test_a_kill_while_it_is_extended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Before and after each of the two files, the folder is a run that can be resumed."""
+    fit(of(1), tmp_path / "run", quiet=True)
+    original = RunFolder.extend
+
+    def extend(run: RunFolder, config: Config) -> None:
+        if name == "result.json":  # removed, and the config not written yet
+            (run.path / "result.json").unlink()
+        else:
+            original(run, config)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "extend", extend)
+        with pytest.raises(KeyboardInterrupt):
+            fit(of(2), tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run" / "result.json").exists()
+    if name == "result.json":
+        assert fit(of(1), tmp_path / "run", quiet=True).epochs == 1
+    fit(of(2), tmp_path / "run", quiet=True)
+    fit(of(2), tmp_path / "whole", quiet=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+def test_bad_data_leave_it_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit(of(1), tmp_path / "run", quiet=True)
+    kept = ("config.yaml", "result.json", "last.ckpt", "best.ckpt", "metrics.csv")
+    before = {name: (tmp_path / "run" / name).read_bytes() for name in kept}
+    monkeypatch.setattr(loop, "fingerprint", lambda _: "another")
+    with pytest.raises(ValueError, match="have changed since the run"):
+        fit(of(2), tmp_path / "run", quiet=True)
+    assert {name: (tmp_path / "run" / name).read_bytes() for name in kept} == before
+
+
+def test_a_run_that_ended_by_its_rate_is_left(tmp_path: Path) -> None:
+    values = {"training__lr": 1e-3, "training__min_lr": 9e-4, "training__schedule": "plateau"}
+    config = of(9, training__patience=0, **values)
+    result = fit(config, tmp_path / "run", quiet=True)
+    assert result.stopped == "rate"
+    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    longer = config.with_values({"training.epochs": 20})
+    with pytest.warns(UserWarning, match=f"ended after {result.epochs} epochs .* below 0.0009"):
+        assert fit(longer, tmp_path / "run", quiet=True) == result
+    assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+def test_the_default_folder_and_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options: dict[str, Any] = {
+        "fraction": 0.0008,
+        "quiet": True,
+        "threads": 1,
+        "results": "results",
+    }
+    options |= {"batch_size": 4, "model.channels": 8}
+    first = fognn.train("cluster", "gcn", epochs=1, **options)
+    second = fognn.train("cluster", "gcn", epochs=2, **options)
+    assert "resumes after epoch 1" in (second.folder / "log.txt").read_text()
+    assert (first.folder != second.folder, first.epochs, second.epochs) == (True, 1, 2)
+    assert Result.read(first.folder) == first, "the run of one epoch stays"
+    whole = fognn.train("cluster", "gcn", folder="whole", epochs=2, **(options | {"results": None}))
+    assert_same_run(second.folder, whole.folder)
+    other = fognn.train("cluster", "gcn", epochs=2, lr=0.5, **options)
+    assert "begins" in (other.folder / "log.txt").read_text()
+    entries = Ledger(Path("results/runs.jsonl")).entries()
+    assert [entry.result["epochs"] for entry in entries] == [1, 2, 2]
+    # In one folder: the line of the longer run is added, and that of the shorter one stays.
+    fognn.train("cluster", "gcn", folder=first.folder, epochs=3, **options)
+    entries = Ledger(Path("results/runs.jsonl")).entries()
+    assert [entry.result["epochs"] for entry in entries] == [1, 2, 2, 3]
+    assert sorted(path.name for path in first.folder.parent.iterdir()) == sorted(
+        {first.folder.name, second.folder.name, other.folder.name}
+    )
