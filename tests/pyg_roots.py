@@ -8,17 +8,6 @@ import torch
 
 MOLECULES = ["CCO", "CCC", "CC(=O)O", "CN", "C#N", "CCCl"]
 MOLECULES += ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CC1"]
-    "CCO",
-    "CCC",
-    "CC(=O)O",
-    "CN",
-    "C#N",
-    "CCCl",
-    "c1ccccc1",
-    "C1CCCCC1",
-    "c1ccncc1",
-    "C1CC1",
-]
 
 
 def planetoid(folder: Path, name: str = "Cora", classes: int = 4, seed: int = 0) -> None:
