@@ -12,7 +12,7 @@ from fognn.ops import Adjacency
 
 Layer = TypeVar("Layer", bound=Callable[..., Module])
 # Settings of create_model that a layer cannot have for itself.
-RESERVED = ("channels", "layers", "dropout", "fog_channels", "h1", "h2")
+RESERVED = ("channels", "layers", "dropout", "fog_channels", "h1", "h2", "head_channels")
 
 
 def register_host(name: str, edges: bool = False, act: str = "relu") -> Callable[[Layer], Layer]:

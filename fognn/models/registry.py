@@ -46,8 +46,8 @@ def _gated_gcn(
     return GatedGCNConv(channels, q if beside_fog else None, gate, edge_output=not last)
 
 
-def _gin(channels: int, q: int, *_: Any) -> Module:
-    return GINConv(channels, q)
+def _gin(channels: int, q: int, *_: Any, hidden: int | None = None) -> Module:
+    return GINConv(channels, q, hidden)
 
 
 def _sage(channels: int, q: int, *_: Any, aggr: str = "max", benchmark: bool = False) -> Module:
@@ -59,7 +59,7 @@ HOSTS = {
     "gat": Host(_gat, act="elu", options=("heads",)),
     "gatedgcn": Host(_gated_gcn, options=("gate",), edges="constant"),
     "gatedgcn-e": Host(_gated_gcn, options=("gate",), edges="features"),
-    "gin": Host(_gin, jumping=True),
+    "gin": Host(_gin, options=("hidden",), jumping=True),
     "graphsage": Host(_sage, options=("aggr", "benchmark")),
 }
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
@@ -86,10 +86,11 @@ def create_model(name: str, task: str | Task | None = None, **settings: Any) -> 
             have none. (default: :obj:`None`)
         **settings (optional): For networks on graphs: ``channels`` (64), ``layers`` (4),
             ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
-            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`); and the host's settings: ``norm``
-            (GCN), ``heads`` (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and
-            ``benchmark`` (GraphSAGE). For few-shot networks: the arguments of
-            :class:`FewShotNet`.
+            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`); all but GIN: ``head_channels`` (the
+            first hidden width of the MLP at the end, half of its input); and the host's settings:
+            ``norm`` (GCN), ``heads`` (GAT, of all layers but the last), ``gate`` (GatedGCN),
+            ``aggr`` and ``benchmark`` (GraphSAGE), ``hidden`` (GIN, the inner width of each
+            layer). For few-shot networks: the arguments of :class:`FewShotNet`.
     """
     key = name.lower() if isinstance(name, str) else name
     checks.known("create_model", "name", key, list_models())
@@ -116,6 +117,7 @@ def _graph_net(
     fog_channels: int | None = None,
     h1: int | None = None,
     h2: int | None = None,
+    head_channels: int | None = None,
     **options: Any,
 ) -> GraphNet:
     checks.positive_int("create_model", "channels", channels)
@@ -123,9 +125,13 @@ def _graph_net(
     host_name, _, fog_name = name.rpartition("+") if name.endswith("fog") else (name, "", "")
     host = HOSTS[host_name] if host_name else None
     allowed = host.options if host else ()
+    jumping = host is not None and host.jumping
+    if jumping and head_channels is not None:
+        options["head_channels"] = head_channels  # which no option of such a host is
     for option in options:
         if option not in allowed:
             own = ("fog_channels", "h1", "h2") if fog_name else ()
+            own += () if jumping else ("head_channels",)
             known = ", ".join((*allowed, "channels", "layers", "dropout", *own))
             raise ValueError(f"create_model: {name!r} has no setting {option!r}; known: {known}")
 
@@ -148,10 +154,10 @@ def _graph_net(
         blocks.append(Block(conv, channels, act, dropout=dropout))
 
     head: MLPHead | JumpingHead
-    if host is not None and host.jumping:
+    if jumping:
         head = JumpingHead(channels, task.out_channels, task.level, layers + 1, "sum")
     else:
-        head = MLPHead(channels, task.out_channels, task.level, task.readout)
+        head = MLPHead(channels, task.out_channels, task.level, task.readout, head_channels)
     edge_encoder = _edge_encoder(name, task, channels, host.edges if host else "none")
     return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder)
 

@@ -25,6 +25,7 @@ __all__ = [
     "label_of",
     "other_key",
     "plan",
+    "portable",
     "reading_of",
     "run_folder",
     "runs_of",
@@ -112,6 +113,12 @@ class Planned:
         r"""The unique name of the run in the ledger, such as ``"zinc/gcn-sym-seed0"``."""
         return f"{self.table}/{self.name}"
 
+    @property
+    def search_key(self) -> str:
+        r"""The unique name of the search for its learning rate, see
+        :class:`fognn.paper.search.Choice`."""
+        return self.key
+
     def folder(self, root: Path) -> Path:
         r"""Returns its run folder.
 
@@ -148,6 +155,15 @@ def other_key(config: Config) -> str:
     r"""Returns the key, and the folder, of a run that is not in the paper's tables."""
     name = Path(config.data.name).stem if is_file(config.data) else config.data.name
     return f"{name}/{config.model.name}-seed{config.seed}-{config.digest()}".lower()
+
+
+def portable(config: Config) -> Config:
+    r"""Returns the configuration without paths of this machine, as in the ledger: without the data
+    folder, and your own file without its folder."""
+    named: dict[str, str | None] = {"data.folder": None}
+    if is_file(config.data):
+        named["data.name"] = Path(config.data.name).name
+    return config.with_values(named)
 
 
 @cache
