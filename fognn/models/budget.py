@@ -134,7 +134,7 @@ def _candidates(
         else:
             low = size[0]
     window = range(max(_FEWEST, low - _WINDOW), low + _WINDOW + 1)
-    inside = [(channels, size) for channels in window if (size := count(channels)) is not None]
+    inside = [(channels, own) for channels in window if (own := count(channels)) is not None]
     below = next(valid(window.start - 1, -1), None) if window.start > _FEWEST else None
     above = next(valid(window.stop), None)
     return [*inside, *(found for found in (below, above) if found is not None)]

@@ -62,6 +62,7 @@ HOSTS = {
     "gin": Host(_gin, options=("hidden",), jumping=True),
     "graphsage": Host(_sage, options=("aggr", "benchmark")),
 }
+BUILT_IN = tuple(HOSTS)  # without those of register_host
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
 
 
@@ -130,8 +131,8 @@ def _graph_net(
         options["head_channels"] = head_channels  # which no option of such a host is
     for option in options:
         if option not in allowed:
-            own = ("fog_channels", "h1", "h2") if fog_name else ()
-            own += () if jumping else ("head_channels",)
+            own = [*(("fog_channels", "h1", "h2") if fog_name else ())]
+            own += [] if jumping else ["head_channels"]
             known = ", ".join((*allowed, "channels", "layers", "dropout", *own))
             raise ValueError(f"create_model: {name!r} has no setting {option!r}; known: {known}")
 

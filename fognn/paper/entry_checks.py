@@ -124,7 +124,14 @@ def _result(result: Mapping[str, Any], config: Config) -> None:
 
 
 _OPTIONAL: dict[str, type] = {
-    **{"threads": int, "ranks": int, "peak_memory": int, "commit": str, "fingerprint": str, "folds": list},
+    **{
+        "threads": int,
+        "ranks": int,
+        "peak_memory": int,
+        "commit": str,
+        "fingerprint": str,
+        "folds": list,
+    },
     **{"machine": dict, "versions": dict},
 }
 

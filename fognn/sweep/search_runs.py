@@ -4,7 +4,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fognn.paper.ledger import ledger_of
-from fognn.paper.search import DECAYS, RATES, Choice, Choices, choices_file, choose, grid, with_choice
+from fognn.paper.search import (
+    DECAYS,
+    RATES,
+    Choice,
+    Choices,
+    choices_file,
+    choose,
+    grid,
+    with_choice,
+)
 from fognn.paper.tables import Planned
 from fognn.sweep.pool import Summary
 from fognn.utils.files import user_path
