@@ -214,7 +214,7 @@ def _check_data(planned: Sequence[Planned], results: Path) -> None:
         entry.result.get("fingerprint")
         for entry in ledger_of(planned[0].table, results).entries()
         if entry.key in keys
-    }
+    } - {None}
     if known and is_file(config.data) and known != {data_fingerprint(config)}:
         raise ValueError(
             f"data {config.data.name!r} have changed since the runs of the comparison in "

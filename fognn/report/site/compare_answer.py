@@ -177,7 +177,8 @@ def _amount(row: NetworkRow, signed: bool = False) -> str:
     assert row.paired is not None
     difference, ends = row.paired.difference, row.paired.interval
     half = None if ends is None else (ends[1] - ends[0]) / 2
-    scale = half or abs(difference)
+    # Equal differences of all seeds have an interval of rounding errors.
+    scale = half if half and half > 1e-4 * abs(difference) else abs(difference)
     digits = min(8, max(0, 1 - math.floor(math.log10(scale)))) if scale else 1
     text = f"{abs(difference):.{digits}f}"
     if signed and float(text):
