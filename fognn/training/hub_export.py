@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fognn.training.checkpoint import load_run, model_arguments
 from fognn.training.config import Config
-from fognn.training.own_data import is_file
+from fognn.training.own_data import is_own, own_name
 from fognn.training.result import Result
 from fognn.utils.files import user_path
 
@@ -32,7 +32,7 @@ def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Pat
     path = user_path(run)
     trained, at = (path.parent, path.stem) if path.is_file() else (path, checkpoint)
     # Without its folder, which is of no use to others.
-    data = Path(config.data.name).name if is_file(config.data) else None
+    data = own_name(config.data) if is_own(config.data) else None
     card = {"data": data, "training": _training(config, data, trained, at)}
     exported.save_pretrained(folder, model_card_kwargs=card)
     return Path(folder)
