@@ -1,7 +1,8 @@
 r"""fognn: second-order message passing for PyTorch Geometric.
 
 The layer is :class:`FOG`; :class:`WithFOG` puts it beside any layer of PyG; :func:`create_model`
-builds a network by name; :func:`train` trains one, and :func:`load` loads it.
+builds a network by name; :func:`train` trains one, and :func:`load` loads it; :func:`compare` tells
+whether FOG helps on your data.
 """
 
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from fognn.models import Task, create_model, list_models
     from fognn.nn import FOG, WithFOG, fog_widths
     from fognn.paper import train
+    from fognn.report.comparison import compare
     from fognn.training import Result, load
 
 __version__ = "0.1.0.dev0"
@@ -22,6 +24,7 @@ __all__ = [
     "Task",
     "WithFOG",
     "__version__",
+    "compare",
     "create_model",
     "fog_widths",
     "list_models",
@@ -36,6 +39,7 @@ __getattr__ = lazy_names(
         "models": ("Task", "create_model", "list_models"),
         "training": ("Result", "load"),
         "paper": ("train",),
+        "report.comparison": ("compare",),
     },
 )
 

@@ -9,7 +9,7 @@ import typer
 
 from fognn.utils.errors import FognnError
 
-__all__ = ["Checkpoint", "DataFolder", "Device", "RunFolder", "app", "main"]
+__all__ = ["Checkpoint", "DataFolder", "Device", "Import", "RunFolder", "app", "import_own", "main"]
 
 app = typer.Typer(
     help="Second-order message passing on graphs.\n\nExample: fognn data zinc",
@@ -56,6 +56,20 @@ DataFolder = Annotated[
     Path | None,
     typer.Option("--data", help="Folder with the files of the datasets, else $FOGNN_DATA."),
 ]
+
+
+Import = Annotated[
+    Path | None,
+    typer.Option("--import", help="A Python file to import first, which may register hosts."),
+]
+
+
+def import_own(path: Path | None) -> None:
+    r"""Imports the file of the option ``--import``, if it is given."""
+    if path is not None:
+        from fognn.utils.own_code import import_file
+
+        import_file(path)
 
 
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fognn.cli.app import Checkpoint, DataFolder, Device, RunFolder, app
+from fognn.cli.app import Checkpoint, DataFolder, Device, Import, RunFolder, app, import_own
 from fognn.cli.settings import setting_options
 
 
@@ -42,6 +42,7 @@ def train(
         str | None, typer.Option(help="tensorboard, mlflow or wandb, in addition to metrics.csv.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    imported: Import = None,
 ) -> None:
     """Train a network, by default with the settings of the paper.
 
@@ -63,6 +64,7 @@ def train(
     from fognn.training.fabric import rank
     from fognn.utils.errors import Stopped
 
+    import_own(imported)
     try:
         result = run(
             data,
@@ -91,6 +93,7 @@ def evaluate(
     data_folder: DataFolder = None,
     device: Device = "auto",
     threads: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
+    imported: Import = None,
 ) -> None:
     """Evaluate a trained run on one of its splits.
 
@@ -100,6 +103,7 @@ def evaluate(
     """
     from fognn.training.evaluation import evaluate as scores_of
 
+    import_own(imported)
     for name, value in scores_of(run, split, checkpoint, device, threads, data_folder).items():
         print(f"{split}_{name}: {value:.6g}")
 
@@ -120,6 +124,7 @@ def predict(
     ] = False,
     batch_size: Annotated[int, typer.Option(help="Number of graphs in a batch.")] = 128,
     device: Device = "auto",
+    imported: Import = None,
 ) -> None:
     """Predict for new graphs: molecules in a csv file, or a .pt or .npz file of graphs.
 
@@ -130,6 +135,7 @@ def predict(
     """
     from fognn.training.prediction import predict as write
 
+    import_own(imported)
     lines = write(run, source, output, checkpoint, smiles_column, skip_bad, batch_size, device)
     print(f"{output}: {lines:,} predictions")
 
@@ -139,6 +145,7 @@ def export(
     run: RunFolder,
     folder: Annotated[Path, typer.Option("--folder", "-o", help="The folder to write.")],
     checkpoint: Checkpoint = "best",
+    imported: Import = None,
 ) -> None:
     """Write a trained network as a Hugging Face folder. Nothing is uploaded.
 
@@ -148,4 +155,5 @@ def export(
     """
     from fognn.training.hub_export import export as write
 
+    import_own(imported)
     print(write(run, folder, checkpoint))

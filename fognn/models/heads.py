@@ -60,7 +60,8 @@ class MLPHead(_Head):
     r"""An MLP of the last layer's features, with ReLU between three Linears.
 
     Its widths are :math:`C, \lfloor C/2 \rfloor, \lfloor C/4 \rfloor, F_{out}`; on edges, where
-    the two ends are concatenated, :math:`2C, C, \lfloor C/2 \rfloor, F_{out}`.
+    the two ends are concatenated, :math:`2C, C, \lfloor C/2 \rfloor, F_{out}`. The second of them
+    can be chosen.
 
     Args:
         channels (int): Size :math:`C` of each layer's features.
@@ -68,17 +69,27 @@ class MLPHead(_Head):
         level (str): :obj:`"node"`, :obj:`"edge"` or :obj:`"graph"`.
         readout (str, optional): Pooling of a graph's nodes, :obj:`"mean"` or :obj:`"sum"`.
             (default: :obj:`"mean"`)
+        hidden (int, optional): The second width, that of the first hidden layer.
+            (default: half of the first)
     """
 
-    def __init__(self, channels: int, out_channels: int, level: str, readout: str = "mean") -> None:
+    def __init__(
+        self,
+        channels: int,
+        out_channels: int,
+        level: str,
+        readout: str = "mean",
+        hidden: int | None = None,
+    ) -> None:
         super().__init__(channels, out_channels, level, readout)
         width = 2 * channels if level == "edge" else channels
         if width < 4:
             raise ValueError(f"MLPHead: channels must be at least 4, got {channels}")
+        hidden = width // 2 if hidden is None else checks.positive_int("MLPHead", "hidden", hidden)
         self.mlp = Sequential(
-            Linear(width, width // 2),
+            Linear(width, hidden),
             ReLU(),
-            Linear(width // 2, width // 4),
+            Linear(hidden, width // 4),
             ReLU(),
             Linear(width // 4, out_channels),
         )

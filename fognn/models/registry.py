@@ -53,8 +53,8 @@ def _gated_gcn(
     return GatedGCNConv(channels, q if beside_fog else None, gate, edge_output=not last)
 
 
-def _gin(channels: int, q: int, *_: Any) -> Module:
-    return GINConv(channels, q)
+def _gin(channels: int, q: int, *_: Any, hidden: int | None = None) -> Module:
+    return GINConv(channels, q, hidden)
 
 
 def _sage(channels: int, q: int, *_: Any, aggr: str = "max", benchmark: bool = False) -> Module:
@@ -66,9 +66,10 @@ HOSTS = {
     "gat": Host(_gat, act="elu", options=("heads",)),
     "gatedgcn": Host(_gated_gcn, options=("gate",), edges="constant"),
     "gatedgcn-e": Host(_gated_gcn, options=("gate",), edges="features"),
-    "gin": Host(_gin, jumping=True),
+    "gin": Host(_gin, options=("hidden",), jumping=True),
     "graphsage": Host(_sage, options=("aggr", "benchmark")),
 }
+BUILT_IN = tuple(HOSTS)  # without those of register_host
 # Settings of networks with FOG.
 FOG_SETTINGS = ("fog_channels", "h1", "h2", "fog_norm", "fog_act", "fog_eps")
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
@@ -97,9 +98,11 @@ def create_model(name: str, task: str | Task | None = None, **settings: Any) -> 
             ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
             ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_norm`` (``"batch_norm"``),
             ``fog_act`` (``"relu"``) and ``fog_eps`` (``1e-5``), the arguments ``norm``, ``act`` and
-            ``eps`` of :class:`fognn.nn.FOG`; and the host's settings: ``norm`` (GCN), ``heads``
-            (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and ``benchmark``
-            (GraphSAGE). For few-shot networks: the arguments of :class:`FewShotNet`.
+            ``eps`` of :class:`fognn.nn.FOG`; all but GIN: ``head_channels`` (the first hidden width
+            of the MLP at the end, half of its input); and the host's settings: ``norm`` (GCN),
+            ``heads`` (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and
+            ``benchmark`` (GraphSAGE), ``hidden`` (GIN, the inner width of each layer). For few-shot
+            networks: the arguments of :class:`FewShotNet`.
     """
     key = name.lower() if isinstance(name, str) else name
     checks.known("create_model", "name", key, list_models())
@@ -129,6 +132,7 @@ def _graph_net(
     fog_norm: str | None = None,
     fog_act: str | None = None,
     fog_eps: float | None = None,
+    head_channels: int | None = None,
     **options: Any,
 ) -> GraphNet:
     checks.positive_int("create_model", "channels", channels)
@@ -136,9 +140,13 @@ def _graph_net(
     host_name, _, fog_name = name.rpartition("+") if name.endswith("fog") else (name, "", "")
     host = HOSTS[host_name] if host_name else None
     allowed = host.options if host else ()
+    jumping = host is not None and host.jumping
+    if jumping and head_channels is not None:
+        options["head_channels"] = head_channels  # which no option of such a host is
     for option in options:
         if option not in allowed:
-            own = FOG_SETTINGS if fog_name else ()
+            own = [*(FOG_SETTINGS if fog_name else ())]
+            own += [] if jumping else ["head_channels"]
             known = ", ".join((*allowed, "channels", "layers", "dropout", *own))
             raise ValueError(f"create_model: {name!r} has no setting {option!r}; known: {known}")
 
@@ -168,10 +176,10 @@ def _graph_net(
         blocks.append(Block(conv, channels, act, dropout=dropout))
 
     head: MLPHead | JumpingHead
-    if host is not None and host.jumping:
+    if jumping:
         head = JumpingHead(channels, task.out_channels, task.level, layers + 1, "sum")
     else:
-        head = MLPHead(channels, task.out_channels, task.level, task.readout)
+        head = MLPHead(channels, task.out_channels, task.level, task.readout, head_channels)
     edge_encoder = _edge_encoder(name, task, channels, host.edges if host else "none")
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
     return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder, scale)

@@ -27,7 +27,8 @@ class GINConv(GraphLayer):
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
             first input to the forward method.
-        out_channels (int): Size of each output sample, and of the hidden layer.
+        out_channels (int): Size of each output sample.
+        hidden (int, optional): Size of the hidden layer. (default: :obj:`out_channels`)
 
     Shapes:
         - **inputs:**
@@ -38,13 +39,15 @@ class GINConv(GraphLayer):
         - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})`
     """
 
-    def __init__(self, in_channels: int, out_channels: int) -> None:
+    def __init__(self, in_channels: int, out_channels: int, hidden: int | None = None) -> None:
         super().__init__()
         self.out_channels = checks.positive_int("GINConv", "out_channels", out_channels)
+        hidden = out_channels if hidden is None else hidden
+        self.hidden = checks.positive_int("GINConv", "hidden", hidden)
         self.eps = Parameter(torch.empty(1))
-        self.lin_V = Linear(in_channels, out_channels)
-        self.norm = BatchNorm(out_channels, allow_single_element=True)
-        self.lin_U = Linear(out_channels, out_channels)
+        self.lin_V = Linear(in_channels, hidden)
+        self.norm = BatchNorm(hidden, allow_single_element=True)
+        self.lin_U = Linear(hidden, out_channels)
         self.reset_parameters()
 
     @property
@@ -66,7 +69,7 @@ class GINConv(GraphLayer):
         if self.in_channels == -1:
             self.lin_V.initialize_parameters(self.lin_V, (source,))
         # The sum over edges is taken at whichever width is smaller.
-        if self.out_channels < source.size(1):
+        if self.hidden < source.size(1):
             source_V = F.linear(source, self.lin_V.weight)
             target_V = source_V if source is target else F.linear(target, self.lin_V.weight)
             h = _Combine.apply(spmm(adj, source_V, weight), target_V, self.eps)

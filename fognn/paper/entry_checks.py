@@ -10,7 +10,9 @@ from fognn.paper.rows import rows
 from fognn.paper.tables import TABLES, Planned
 from fognn.training import Config
 
-__all__ = ["COLUMNS", "check_content"]
+__all__ = ["COLUMNS", "COMPARE", "check_content"]
+
+COMPARE = "compare/"  # the beginning of the table of a comparison
 
 COLUMNS = ("epoch", "lr", "train_loss", "val_loss", "train", "val", "seconds")
 _NAME = re.compile(r"[a-z0-9][a-z0-9+._=-]*")
@@ -35,10 +37,13 @@ def check_content(content: Mapping[str, Any], table: str) -> tuple[str, ...]:
     json.dumps(content, ensure_ascii=False).encode()
     for name in ("seed", "config", "result", "curve"):
         _plain(content[name], name)
-    if table in (*TABLES, "runs") and content["table"] != table:
+    known = table in (*TABLES, "runs") or table.startswith(COMPARE)
+    if known and content["table"] != table:
         raise ValueError(f"table must be {table!r}, got {content['table']!r}")
     config = _config(content)
-    if content["table"] != "runs":
+    if content["table"].startswith(COMPARE):
+        _compared(content)
+    elif content["table"] != "runs":
         _row(content, config)
     _result(content["result"], config)
     _curve(content["curve"], content["result"]["epochs"])
@@ -51,6 +56,17 @@ def _config(content: Mapping[str, Any]) -> Config:
     if config.seed != content["seed"]:
         raise ValueError(f"seed must be that of config, {config.seed}, got {content['seed']}")
     return config
+
+
+def _compared(content: Mapping[str, Any]) -> None:
+    table, key = content["table"], content["key"]
+    if not _NAME.fullmatch(table.removeprefix(COMPARE)):
+        raise ValueError(f"table must be {COMPARE} and a name of a-z, 0-9, +._=-, got {table!r}")
+    place, _, name = key.rpartition("/")
+    if place != table or not _NAME.fullmatch(name):
+        raise ValueError(f"key must be {table}/ and a name of a-z, 0-9, +._=-, got {key!r}")
+    if content["variant"] not in ("", "fog"):
+        raise ValueError(f"variant must be empty or 'fog', got {content['variant']!r}")
 
 
 def _row(content: Mapping[str, Any], config: Config) -> None:
@@ -108,7 +124,14 @@ def _result(result: Mapping[str, Any], config: Config) -> None:
 
 
 _OPTIONAL: dict[str, type] = {
-    **{"threads": int, "ranks": int, "commit": str, "fingerprint": str, "folds": list},
+    **{
+        "threads": int,
+        "ranks": int,
+        "peak_memory": int,
+        "commit": str,
+        "fingerprint": str,
+        "folds": list,
+    },
     **{"machine": dict, "versions": dict},
 }
 

@@ -1,5 +1,6 @@
 r"""The ledger of measured runs: one line for each finished run in ``results/TABLE.jsonl``. Runs
-that are not in the paper's tables are in ``results/runs.jsonl``."""
+that are not in the paper's tables are in ``results/runs.jsonl``, those of ``fognn compare`` in
+``results/compare/NAME.jsonl``."""
 
 import json
 import math
@@ -11,10 +12,9 @@ from typing import Any, get_origin, get_type_hints
 from fognn.paper.entry_checks import check_content
 from fognn.paper.jsonl_file import JsonlFile
 from fognn.paper.protocols import command_of
-from fognn.paper.tables import Planned, other_key, runs_of
+from fognn.paper.tables import Planned, other_key, portable, runs_of
 from fognn.training import Config, Result
 from fognn.training.data import data_fingerprint
-from fognn.training.own_data import is_own, own_name
 from fognn.training.run_folder import TIMES, read_metrics
 
 __all__ = ["Ledger", "LedgerEntry", "ledger_entry"]
@@ -28,7 +28,7 @@ class LedgerEntry:
 
     Args:
         key (str): The unique name of the run, :attr:`fognn.paper.tables.Planned.key`.
-        table (str): Its table, or ``"runs"``.
+        table (str): Its table, ``"compare/NAME"`` or ``"runs"``.
         row (str): The id of its row, such as ``"zinc/gcn+fog"``; empty in ``"runs"``.
         variant (str): As in :class:`fognn.paper.tables.Planned`.
         label (str): As in :class:`fognn.paper.tables.Planned`.
@@ -96,10 +96,12 @@ class Ledger:
 
     Args:
         path (Path): The file, such as ``results/zinc.jsonl``. It need not exist.
+        table (str, optional): The table. (default: the file's name without its suffix)
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, table: str | None = None) -> None:
         self.path = Path(path)
+        self.table = self.path.stem if table is None else table
 
     def entries(self) -> list[LedgerEntry]:
         r"""Returns all runs, in the order of the file. A line that is invalid, or of another
@@ -116,7 +118,7 @@ class Ledger:
         def check(content: dict[str, Any]) -> None:
             try:
                 entry = LedgerEntry.from_dict(content)
-                run = check_content(content, self.path.stem)
+                run = check_content(content, self.table)
             except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
                 # Not of a form that the checks know; any of these would end the whole table.
                 raise ValueError(f"must be a finished run: {error!r}"[:200]) from error
@@ -131,10 +133,10 @@ def ledger_of(table: str, results: Path) -> Ledger:
     r"""Returns the ledger of a table, or of the runs that are not in the paper's tables.
 
     Args:
-        table (str): One of :obj:`fognn.paper.tables.TABLES`, or ``"runs"``.
+        table (str): One of :obj:`fognn.paper.tables.TABLES`, ``"compare/NAME"`` or ``"runs"``.
         results (Path): The folder of the ledgers.
     """
-    return Ledger(Path(results) / f"{table}.jsonl")
+    return Ledger(Path(results) / f"{table}.jsonl", table)
 
 
 def enter(folder: Path, results: Path) -> list[str]:
@@ -208,9 +210,8 @@ def _entry(
     # Without paths of this machine: the command repeats the run from any clone.
     result["command"] = command_of(config)
     result["fingerprint"] = result.get("fingerprint") or data_fingerprint(config)
-    named: dict[str, str | None] = {"data.folder": None}
-    if is_own(config.data):
-        result["data"] = named["data.name"] = own_name(config.data)
+    shared = portable(config)
+    result["data"] = shared.data.name
     history = read_metrics(folder)
     if len(history) != epochs:
         raise ValueError(
@@ -226,7 +227,7 @@ def _entry(
         model=config.model.name,
         data=result["data"],
         seed=config.seed,
-        config=config.with_values(named).to_dict(),
+        config=shared.to_dict(),
         result=result,
         curve=_curve(history, config.training.metric),
         finished=datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds"),

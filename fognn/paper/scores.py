@@ -1,11 +1,20 @@
 r"""The figures of a run that a table shows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fognn.paper.ledger import LedgerEntry
 
-__all__ = ["Score", "check_result", "fold_scores", "held_out_of", "score_of", "validation_of"]
+__all__ = [
+    "Score",
+    "check_result",
+    "fold_scores",
+    "held_out_of",
+    "peak_memory",
+    "score_of",
+    "validation_of",
+]
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,12 @@ def validation_of(entry: LedgerEntry) -> float:
     r"""Returns the figure that a search compares: the validation metric over items, at the best
     epoch."""
     return float(_number(entry.result, entry.key, "val", "best", "items"))
+
+
+def peak_memory(entries: Sequence[LedgerEntry]) -> int | None:
+    r"""Returns the largest memory of runs in bytes; :obj:`None` if it was not measured."""
+    found = [entry.result.get("peak_memory") for entry in entries]
+    return max((memory for memory in found if memory is not None), default=None)
 
 
 def fold_scores(entry: LedgerEntry, at: str, over: str) -> dict[int, float]:

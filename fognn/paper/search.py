@@ -1,13 +1,14 @@
-r"""The paper's search for learning rate and weight decay: the grid, and the choice."""
+r"""The search for learning rate and weight decay: the grid, which is the paper's or another one,
+and the choice."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from fognn.paper.comparison import SEARCHED
 from fognn.paper.jsonl_file import JsonlFile
-from fognn.paper.ledger import Ledger, LedgerEntry
+from fognn.paper.ledger import LedgerEntry, ledger_of
 from fognn.paper.scores import validation_of
 from fognn.paper.tables import Planned
 
@@ -37,13 +38,14 @@ class Trial:
         key (str): The key of its line in the ledger.
         lr (float): Its learning rate.
         weight_decay (float): Its weight decay.
-        score (float): Its validation metric over items, at its best epoch.
+        score (float, optional): Its validation metric over items, at its best epoch; :obj:`None`
+            if the run failed.
     """
 
     key: str
     lr: float
     weight_decay: float
-    score: float
+    score: float | None
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class Choice:
     each at its own best epoch. The test split is not used.
 
     Args:
-        key (str): The key of the run with the row's own learning rate and weight decay.
+        key (str): The key of the run with the row's own learning rate and weight decay, see
+            :attr:`fognn.paper.tables.Planned.search_key`.
         table (str): As in :class:`fognn.paper.tables.Planned`.
         row (str): As in :class:`fognn.paper.tables.Planned`.
         variant (str): As in :class:`fognn.paper.tables.Planned`.
@@ -86,27 +89,42 @@ class Choice:
         return next(trial for trial in self.tried if (trial.lr, trial.weight_decay) == wanted)
 
 
-def grid(planned: Planned) -> list[Planned]:
-    r"""Returns a run for each pair of the paper's learning rates and weight decays.
+def grid(
+    planned: Planned, rates: Sequence[float] = RATES, decays: Sequence[float] = DECAYS
+) -> list[Planned]:
+    r"""Returns a run for each pair of a learning rate and a weight decay.
 
     Args:
         planned (Planned): The run to vary. The run with its own learning rate and weight decay
             keeps its key, so it is not trained twice.
+        rates (list, optional): The learning rates. (default: those of the paper)
+        decays (list, optional): The weight decays. (default: those of the paper)
     """
-    return [_with_values(planned, lr, decay) for lr in RATES for decay in DECAYS]
+    return [_with_values(planned, lr, decay) for lr in rates for decay in decays]
 
 
-def choose(planned: Planned, entries: Sequence[LedgerEntry]) -> Choice:
+def choose(
+    planned: Planned,
+    entries: Sequence[LedgerEntry],
+    trials: Sequence[Planned] | None = None,
+    failed: Collection[str] = (),
+) -> Choice | None:
     r"""Chooses learning rate and weight decay by the validation metric; the first of the grid if
     several are equal.
 
     Args:
         planned (Planned): The argument of :func:`grid`.
         entries (list): Lines of the ledger, with all runs of the grid.
+        trials (list, optional): The runs of the grid. (default: the paper's grid)
+        failed (list, optional): Keys of trials that failed, which are not chosen.
+            (default: :obj:`()`)
+
+    Returns:
+        The choice; :obj:`None` if all trials failed.
     """
     known = {entry.key: entry for entry in entries}
-    trials = grid(planned)
-    missing = [trial.key for trial in trials if trial.key not in known]
+    trials = grid(planned) if trials is None else trials
+    missing = [trial.key for trial in trials if trial.key not in {*known, *failed}]
     if missing:
         raise ValueError(
             f"choose: entries must have all {len(trials)} runs of the search of {planned.key!r}, "
@@ -117,14 +135,18 @@ def choose(planned: Planned, entries: Sequence[LedgerEntry]) -> Choice:
             trial.key,
             trial.config.training.lr,
             trial.config.training.weight_decay,
-            validation_of(known[trial.key]),
+            validation_of(known[trial.key]) if trial.key in known else None,
         )
         for trial in trials
     )
-    higher = known[trials[0].key].result["higher_is_better"]
-    best = (max if higher else min)(tried, key=lambda trial: trial.score)
+    finished = {trial.key: trial.score for trial in tried if trial.score is not None}
+    if not finished:
+        return None
+    higher = known[next(iter(finished))].result["higher_is_better"]
+    key = (max if higher else min)(finished, key=lambda key: finished[key])
+    best = next(trial for trial in tried if trial.key == key)
     return Choice(
-        planned.key,
+        planned.search_key,
         planned.table,
         planned.row,
         planned.variant,
@@ -152,7 +174,7 @@ def with_choice(planned: Planned, choice: Choice) -> Planned:
 
 def _with_values(planned: Planned, lr: float, decay: float) -> Planned:
     config = planned.config.with_values(dict(zip(SEARCHED, (lr, decay), strict=True)))
-    return Planned(planned.table, planned.row, planned.variant, planned.label, config)
+    return replace(planned, config=config)
 
 
 def choices_file(results: Path, table: str) -> Path:
@@ -186,7 +208,7 @@ def _check(choice: Choice) -> None:
         if not isinstance(getattr(choice, name), str):
             raise ValueError(f"{name} must be a text, got {getattr(choice, name)!r}")
     for trial in choice.tried:
-        numbers = (trial.lr, trial.weight_decay, trial.score)
+        numbers = (trial.lr, trial.weight_decay, 0.0 if trial.score is None else trial.score)
         if not isinstance(trial.key, str) or not all(type(n) in (int, float) for n in numbers):
             raise ValueError(f"tried must have a key and three numbers each, got {trial}")
 
@@ -225,7 +247,7 @@ def table_entries(results: Path, table: str) -> list[LedgerEntry]:
 
     Args:
         results (Path): The folder of the ledgers.
-        table (str): One of :obj:`fognn.paper.tables.TABLES`.
+        table (str): One of :obj:`fognn.paper.tables.TABLES`, or ``"compare/NAME"``.
     """
-    entries = Ledger(results / f"{table}.jsonl").entries()
+    entries = ledger_of(table, results).entries()
     return without_trials(entries, Choices(choices_file(results, table)).all())

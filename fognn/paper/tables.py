@@ -16,7 +16,7 @@ from fognn.training import Config
 from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC
 from fognn.training.given import GIVEN, is_given
-from fognn.training.own_data import is_own
+from fognn.training.own_data import is_own, own_name
 from fognn.utils import checks
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "label_of",
     "other_key",
     "plan",
+    "portable",
     "reading_of",
     "run_folder",
     "runs_of",
@@ -114,6 +115,12 @@ class Planned:
         r"""The unique name of the run in the ledger, such as ``"zinc/gcn-sym-seed0"``."""
         return f"{self.table}/{self.name}"
 
+    @property
+    def search_key(self) -> str:
+        r"""The unique name of the search for its learning rate, see
+        :class:`fognn.paper.search.Choice`."""
+        return self.key
+
     def folder(self, root: Path) -> Path:
         r"""Returns its run folder.
 
@@ -155,6 +162,15 @@ def other_key(config: Config) -> str:
         name = Path(name).stem
     run = f"{config.model.name}-seed{config.seed}-{config.digest()}"
     return f"{name}/{run}".replace(GIVEN, "").lower()
+
+
+def portable(config: Config) -> Config:
+    r"""Returns the configuration without paths of this machine, as in the ledger: without the data
+    folder, and your own file without its folder."""
+    named: dict[str, str | None] = {"data.folder": None}
+    if is_own(config.data):
+        named["data.name"] = own_name(config.data)
+    return config.with_values(named)
 
 
 @cache

@@ -2,7 +2,7 @@ r"""Words and numbers of sentences, and tables of plain text."""
 
 from collections.abc import Sequence
 
-__all__ = ["NONE", "capital", "joined", "many", "number", "shortened", "text_table"]
+__all__ = ["NONE", "capital", "joined", "many", "mebibytes", "number", "shortened", "text_table"]
 
 NONE = "–"  # shown where there is no value
 
@@ -20,6 +20,11 @@ def joined(words: Sequence[str]) -> str:
 def many(count: int, what: str) -> str:
     r"""``1 epoch``, ``2 epochs``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def mebibytes(size: int | None) -> str:
+    r"""A number of bytes as ``412 MiB``; a dash for :obj:`None`."""
+    return NONE if size is None else f"{size / 2**20:,.0f} MiB"
 
 
 def number(value: float, digits: int = 4) -> str:

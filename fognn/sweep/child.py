@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from fognn.sweep.pace import measure
 from fognn.training import Config, Stopped, fit
+from fognn.utils.own_code import import_asked
 
 __all__ = ["main", "train_one", "wait_for_lock"]
 
@@ -37,6 +38,7 @@ def main() -> int:
     go = threading.Event()
     threading.Thread(target=_watch, args=(lines, go), daemon=True).start()
     try:
+        import_asked()
         _work(request, go)
     except Stopped as stop:
         print(stop, file=sys.stderr)

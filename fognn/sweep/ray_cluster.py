@@ -16,6 +16,7 @@ from fognn.sweep.pool import Job, Outcome
 from fognn.sweep.processes import cores, with_threads
 from fognn.training import Stopped
 from fognn.utils.files import user_path, write_whole
+from fognn.utils.own_code import asked, import_file
 
 __all__ = ["RayPool", "files_of", "put_files", "run_task"]
 
@@ -37,7 +38,8 @@ class RayPool:
     when it finishes, fails or is interrupted; after the loss of a machine, it resumes from the
     files that existed when this sweep started it.
 
-    fognn must be installed on every machine, and each machine uses its own ``FOGNN_DATA``.
+    fognn must be installed on every machine, and each machine uses its own ``FOGNN_DATA``. A file
+    that the user imports, with layers of their own, must have the same path on every machine.
 
     Args:
         address (str, optional): The address of a running cluster (``"auto"`` for that of this
@@ -88,6 +90,7 @@ class RayPool:
             "shared": self.shared,
             "session": self.session,
             "files": {} if self.shared else files_of(folder),
+            "import": asked(),
         }
         self.tasks[self.remote.remote(request)] = job
 
@@ -173,6 +176,8 @@ def run_task(request: dict[str, Any]) -> dict[str, Any]:
             put_files(request["files"], folder)
     reason = log = ""
     try:
+        if request.get("import"):
+            import_file(request["import"])
         train_one(request["config"], folder, request["command"])
     except Stopped as stop:
         reason = str(stop)

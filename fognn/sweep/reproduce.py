@@ -155,8 +155,7 @@ def _measured(planned: list[Planned], results: Path) -> dict[str, LedgerEntry]:
     tables = {twin.table for run in planned for twin in (run, *runs_of(run.config))}
     by_key = {
         entry.key: entry
-        for table in TABLES
-        if table in tables
+        for table in sorted(tables, key=lambda table: [*TABLES, table].index(table))
         for entry in ledger_of(table, results).entries()
     }
     found: dict[str, LedgerEntry] = {}

@@ -1,10 +1,19 @@
-r"""The runs of the paper's search for learning rates and weight decays."""
+r"""The runs of a search for learning rates and weight decays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fognn.paper.ledger import ledger_of
-from fognn.paper.search import Choice, Choices, choices_file, choose, grid, with_choice
+from fognn.paper.search import (
+    DECAYS,
+    RATES,
+    Choice,
+    Choices,
+    choices_file,
+    choose,
+    grid,
+    with_choice,
+)
 from fognn.paper.tables import Planned
 from fognn.sweep.pool import Summary
 from fognn.utils.files import user_path
@@ -12,44 +21,59 @@ from fognn.utils.files import user_path
 __all__ = ["search", "trials"]
 
 
-def trials(planned: list[Planned]) -> list[Planned]:
+def trials(
+    planned: Sequence[Planned],
+    rates: Sequence[float] = RATES,
+    decays: Sequence[float] = DECAYS,
+) -> list[Planned]:
     r"""Returns all runs of the searches for the rows of ``planned``, each with its first seed."""
-    return [trial for run in _first_seeds(planned) for trial in grid(run)]
+    return [trial for run in _first_seeds(planned) for trial in grid(run, rates, decays)]
 
 
 def search(
-    planned: list[Planned],
+    planned: Sequence[Planned],
     results: str | Path,
     train: Callable[[list[Planned]], Summary],
+    rates: Sequence[float] = RATES,
+    decays: Sequence[float] = DECAYS,
+    skip_failed: bool = False,
 ) -> tuple[list[Planned], list[Choice]]:
-    r"""Trains the paper's grid of learning rates and weight decays for each row on its first seed,
-    chooses by the validation metric, and writes the choices into ``results/searches``.
+    r"""Trains a grid of learning rates and weight decays for each row on its first seed, chooses by
+    the validation metric, and writes the choices into ``results/searches``.
 
     Args:
         planned (list): The runs of a table.
         results (str): The folder of the ledgers.
         train (Callable): Trains runs and adds them to the ledgers.
+        rates (list, optional): The learning rates. (default: those of the paper)
+        decays (list, optional): The weight decays. (default: those of the paper)
+        skip_failed (bool, optional): If set to :obj:`True`, a trial that fails is not chosen, and
+            a row whose trials all fail is left out. (default: :obj:`False`, which raises)
 
     Returns:
         The runs with the chosen learning rates and weight decays, and the choices.
     """
     results = user_path(results)
-    summary = train(trials(planned))
-    if summary.failed:
+    summary = train(trials(planned, rates, decays))
+    if summary.failed and not skip_failed:
         raise ValueError(f"search: all runs must finish before one can be chosen; {summary}")
     choices = {}
     for run in _first_seeds(planned):
-        choice = choose(run, ledger_of(run.table, results).entries())
-        Choices(choices_file(results, run.table)).add(choice)
-        choices[_row(run)] = choice
-    return [with_choice(run, choices[_row(run)]) for run in planned], list(choices.values())
+        failed = {outcome.job.key for outcome in summary.failed}
+        entries = ledger_of(run.table, results).entries()
+        choice = choose(run, entries, grid(run, rates, decays), failed)
+        if choice is not None:
+            Choices(choices_file(results, run.table)).add(choice)
+            choices[_row(run)] = choice
+    chosen = [with_choice(run, choices[_row(run)]) for run in planned if _row(run) in choices]
+    return chosen, list(choices.values())
 
 
 def _row(run: Planned) -> tuple[str, str, str]:
     return run.table, run.row, run.variant
 
 
-def _first_seeds(planned: list[Planned]) -> list[Planned]:
+def _first_seeds(planned: Sequence[Planned]) -> list[Planned]:
     first: dict[tuple[str, str, str], Planned] = {}
     for run in planned:
         first.setdefault(_row(run), run)

@@ -2,6 +2,7 @@ r"""The environment of a run: versions, commit, machine and device."""
 
 import os
 import platform
+import resource
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,7 +13,7 @@ import torch
 from fognn import __version__
 from fognn.datasets.sources import cache_dir, data_dir
 
-__all__ = ["commit", "cores", "device_of", "environment", "report_environment"]
+__all__ = ["commit", "cores", "device_of", "environment", "peak_memory", "report_environment"]
 
 _PACKAGES = ("torch", "torch_geometric", "lightning", "torchmetrics", "numpy")
 
@@ -62,6 +63,22 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def peak_memory(device: str) -> int:
+    r"""Returns the largest memory that this process has had, in bytes: that of tensors on the
+    device for ``"cuda"``, otherwise all of its resident memory."""
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated()
+    status = Path("/proc/self/status")
+    if status.exists():
+        # Not ru_maxrss, which Linux carries over from the process that started this one.
+        lines = status.read_text(encoding="utf-8").splitlines()
+        found = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+        if found:
+            return int(found[0]) * 1024
+    unit = 1 if platform.system() == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def device_of(name: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fognn.training.config import Config
-from fognn.training.environment import environment
+from fognn.training.environment import environment, peak_memory
 from fognn.training.objective import HIGHER_IS_BETTER
 from fognn.utils.files import write_whole
 
@@ -56,6 +56,9 @@ class Result:
         folds (list, optional): Results of the folds, for a run over folds. (default: :obj:`[]`)
         fingerprint (str, optional): Checksum of the graphs, or images, of all splits.
             (default: :obj:`""`)
+        peak_memory (int, optional): Largest memory of the process in bytes, with the libraries and
+            the data; on CUDA, the largest memory that tensors had on the device.
+            (default: :obj:`None`)
     """
 
     folder: Path
@@ -83,6 +86,7 @@ class Result:
     spread: Scores | None = None
     folds: list[dict[str, Any]] = field(default_factory=list)
     fingerprint: str = ""
+    peak_memory: int | None = None
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -190,5 +194,6 @@ def summarise(
         train=scores("train"),
         val=scores("val"),
         test=test,
+        peak_memory=peak_memory(rest["device"]),
         **(environment() | rest),
     )

@@ -26,6 +26,7 @@ from fognn.training.result import Result
 from fognn.training.run_folder import check_folder, finished
 from fognn.utils.errors import FileError, Stopped, TrainingError
 from fognn.utils.files import user_path
+from fognn.utils.own_code import import_asked
 
 __all__ = ["fit"]
 
@@ -131,6 +132,7 @@ def _rank(
     content: dict[str, Any], folder: str, command: str, quiet: bool, logger: str | None
 ) -> None:
     try:
+        import_asked()
         fit_one(Config.from_dict(content), Path(folder), command, quiet, logger)
     except (ValueError, ImportError, FileError, TrainingError, Stopped) as error:
         # One line, because the launcher would print the traceback of each rank.

@@ -1,4 +1,4 @@
-"""What ``make demo`` runs, except the training, which has tests of its own."""
+"""The comparison of ``make demo``, except the training, which has tests of its own."""
 
 import runpy
 import sys
@@ -8,49 +8,79 @@ from typing import Any
 import pytest
 from run_folders import write_run
 
-import fognn.training
-from fognn.training import Config, Result
+from fognn.sweep import reproduce
+from fognn.sweep.pool import Job, Outcome
 from fognn.training.config_section import flat
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 SCORES = {"gcn": (53.5, 54.0), "gcn+fog": (57.0, 57.4)}
 
 
+class WritingPool:
+    """Writes run folders in place of training; both networks prefer the second learning rate."""
+
+    asked: list[Job]
+
+    def __init__(self, workers: int, threads: int | None = None) -> None:
+        assert workers == 2
+        self.jobs: list[Job] = []
+
+    free = True
+
+    def start(self, job: Job) -> None:
+        self.asked.append(job)
+        self.jobs.append(job)
+
+    def running(self) -> list[Job]:
+        return self.jobs
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        ended = [Outcome(job) for job in self.jobs]
+        for job in self.jobs:
+            score = SCORES[job.config.model.name][job.config.seed]
+            worse = 5 * (job.config.training.lr == 0.003)
+            val = (20.0, 35.0, 41.0 - worse, 40.5 - worse)
+            write_run(job.folder, job.config, score, val)
+        self.jobs = []
+        return ended
+
+    def close(self) -> None:
+        assert not self.jobs
+
+
 def test_demo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[dict[str, Any]] = []
-
-    def fit(config: Config, folder: Path) -> Result:
-        asked.append(flat(config.to_dict()))
-        if not folder.exists():  # as the trainer does: a finished run is only read
-            write_run(folder, config, SCORES[config.model.name][config.seed])
-        return Result.read(folder)
-
-    monkeypatch.setattr(fognn.training, "fit", fit)
+    monkeypatch.setattr(WritingPool, "asked", [], raising=False)
+    monkeypatch.setattr(sys.modules[reproduce.__module__], "LocalPool", WritingPool)
     arguments = ["--output", str(tmp_path / "out"), "--epochs", "3", "--seeds", "2"]
     monkeypatch.setattr(sys, "argv", ["demo.py", *arguments])
     for _ in range(2):
         runpy.run_path(str(DEMO), run_name="__main__")
-    assert [(own["model.name"], own["seed"]) for own in asked] == [
-        *(("gcn", 0), ("gcn", 1), ("gcn+fog", 0), ("gcn+fog", 1)),
-    ] * 2
-    # The two differ in FOG alone, and in the width that makes up for its parameters.
+    asked = [flat(job.config.to_dict()) for job in WritingPool.asked]
+    # Nothing is trained twice: each network tries both rates, then has one more seed.
+    assert [(own["model.name"], own["training.lr"], own["seed"]) for own in asked] == [
+        *(("gcn", 0.003, 0), ("gcn", 0.001, 0), ("gcn+fog", 0.003, 0), ("gcn+fog", 0.001, 0)),
+        *(("gcn", 0.001, 1), ("gcn+fog", 0.001, 1)),
+    ]
+    # The two differ in FOG alone, and in the widths that make up for its parameters.
     host, fog = asked[0], asked[2]
-    different = {name for name in host | fog if host.get(name) != fog.get(name)}
-    of_fog = {"model.h1", "model.h2", "model.fog_channels"}
-    assert different == {"model.name", "model.channels", *of_fog}
+    different: set[Any] = {name for name in host | fog if host.get(name) != fog.get(name)}
+    assert {"model.name", "model.channels"} <= different
+    assert different <= {"model.name", "model.channels", "model.head_channels"}
     report = tmp_path / "out" / "report" / "index.html"
     text = report.read_text(encoding="utf-8")
-    assert "<h1>gcn and gcn+fog on PATTERN</h1>" in text
-    assert "gcn+fog is better than gcn: balanced accuracy 57.200 against 53.750 %" in text
+    assert "<h1>GCN, with and without FOG, on PATTERN</h1>" in text
     printed = capsys.readouterr().out
     assert report.as_uri() in printed
-    assert "gcn+fog on PATTERN, seed 1" in printed
+    for words in (text, printed):
+        assert "GCN+FOG is better by 3.45 ± 0.64 points of balanced accuracy over 2 seeds" in words
+    assert "GCN+FOG" in printed
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--fraction", "2"), ("--epochs", "0"), ("--seeds", "0")]
+    ("option", "value"),
+    [("--fraction", "2"), ("--epochs", "0"), ("--seeds", "0"), ("--budget", "9")],
 )
 def test_settings_that_cannot_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, value: str
@@ -58,7 +88,6 @@ def test_settings_that_cannot_be(
     # Here the trainer is the real one.
     output = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["demo.py", "--output", str(output), option, value])
-    got = "none" if option == "--seeds" else value
-    with pytest.raises(SystemExit, match=rf"demo: .* must .*, got {got}"):
+    with pytest.raises(SystemExit, match=rf"demo: .* must .*, got {value}"):
         runpy.run_path(str(DEMO), run_name="__main__")
     assert not output.exists()

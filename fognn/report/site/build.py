@@ -13,7 +13,9 @@ from typing import Any
 
 from fognn import __version__
 from fognn.paper.ledger import LedgerEntry, run_entry
+from fognn.paper.search import Choice
 from fognn.paper.tables import TABLES
+from fognn.report.site.compare_page import COMPARED, comparison_context, comparison_link
 from fognn.report.site.measurements import RUNS, Measurements, read_measurements, run_page
 from fognn.report.site.pages import overview_context, table_context
 from fognn.report.site.run_comparison import runs_context
@@ -21,7 +23,13 @@ from fognn.report.site.run_page import run_context
 from fognn.report.style import STYLE, colours
 from fognn.utils.files import disk_error
 
-__all__ = ["build_run_report", "build_site", "write_assets"]
+__all__ = [
+    "build_comparison_report",
+    "build_run_report",
+    "build_site",
+    "check_output",
+    "write_assets",
+]
 
 Page = tuple[str, str, dict[str, Any]]  # path, template, context
 _MENU = {
@@ -34,7 +42,8 @@ _LINK = ("#005a9c", "#7cc4f0")  # light, dark: text needs more contrast than a l
 
 def build_site(results: str | Path, output: str | Path) -> Path:
     r"""Writes the site, whole or not at all: a front page with the paper's claims, a page for each
-    table, one for the runs that are in no table, and one for each run.
+    table, one for each comparison on other data, one for the runs that are in no table, and one
+    for each run.
 
     Args:
         results (str or Path): The folder with the ledgers, ``zinc.jsonl`` and the others. Nothing
@@ -45,7 +54,7 @@ def build_site(results: str | Path, output: str | Path) -> Path:
     Returns:
         The front page.
     """
-    _check_output("build_site", Path(output))
+    check_output("build_site", Path(output))
     measurements = read_measurements(Path(results))
     return _write(
         Path(output),
@@ -67,7 +76,7 @@ def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
     Returns:
         The page that compares the runs.
     """
-    _check_output("build_run_report", Path(output))
+    check_output("build_run_report", Path(output))
     if not runs:
         raise ValueError("build_run_report: runs must name at least one run folder, got none")
     entries = [run_entry(Path(folder)) for folder in runs]
@@ -80,8 +89,39 @@ def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
     )
 
 
+def build_comparison_report(
+    entries: Sequence[LedgerEntry], choices: Sequence[Choice], output: str | Path
+) -> Path:
+    r"""Writes the report of a comparison, whole or not at all: a page with its table, curves,
+    learning rates and settings, and a page for each run.
+
+    Args:
+        entries (sequence of LedgerEntry): The runs with the chosen learning rates.
+        choices (sequence of Choice): The search of each network.
+        output (str or Path): The folder to write, as in :func:`build_site`.
+
+    Returns:
+        The page of the comparison.
+    """
+    check_output("build_comparison_report", Path(output))
+    return _write(
+        Path(output),
+        _comparison_pages("index", entries, choices),
+        name="fognn compare",
+        menu={"index": "Comparison"},
+        source="the ledger of the comparison",
+    )
+
+
 def _site_pages(measurements: Measurements) -> Iterator[Page]:
-    yield "index.html", "index", {"here": "index", **overview_context(measurements)}
+    linked = [
+        {"page": f"{_page(name)}.html"} | comparison_link(*own)
+        for name, own in measurements.comparisons.items()
+    ]
+    overview = overview_context(measurements) | {"comparisons": linked}
+    yield "index.html", "index", {"here": "index", **overview}
+    for name, own in measurements.comparisons.items():
+        yield from _comparison_pages(_page(name), *own)
     for table in TABLES:
         yield f"{table}.html", "table", {"here": table, **table_context(table, measurements)}
         for line in measurements.tables[table]:
@@ -98,6 +138,20 @@ def _runs_pages(entries: Sequence[LedgerEntry], here: str, **changed: str) -> It
     for entry in entries:
         title = f"{entry.model} on {entry.data}"
         yield run_page(entry), "run", {"here": here, **run_context(title, entry)}
+
+
+def _page(name: str) -> str:
+    return f"compare-{name}"
+
+
+def _comparison_pages(
+    here: str, entries: Sequence[LedgerEntry], choices: Sequence[Choice]
+) -> Iterator[Page]:
+    yield f"{here}.html", "table", {"here": here, **comparison_context(entries, choices)}
+    for entry in entries:
+        title = f"{entry.label} on {entry.data}"
+        context = run_context(title, entry, COMPARED.at, COMPARED.over)
+        yield run_page(entry), "run", {"here": here, **context}
 
 
 def _write(output: Path, pages: Iterable[Page], **site: Any) -> Path:
@@ -126,7 +180,8 @@ def _templates() -> Any:
     )
 
 
-def _check_output(function: str, output: Path) -> None:
+def check_output(function: str, output: Path) -> None:
+    r"""Raises unless a report can be written: a new folder, an empty one or an earlier report."""
     if output.exists() and not output.is_dir():
         raise ValueError(f"{function}: output must be a folder, got the file {output}")
     if output.is_dir() and any(output.iterdir()) and not (output / _MARK).is_file():

@@ -1,15 +1,16 @@
 r"""The data of the site: the ledgers beside the paper's rows, and the path of each run's page."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 from fognn.paper.comparison import compare
+from fognn.paper.entry_checks import COMPARE
 from fognn.paper.ledger import Ledger, LedgerEntry
 from fognn.paper.rows import rows
-from fognn.paper.search import table_entries
+from fognn.paper.search import Choice, Choices, choices_file, table_entries
 from fognn.paper.table_line import TableLine
 from fognn.paper.tables import TABLES, label_of
 
@@ -39,10 +40,15 @@ class Measurements:
         tables (dict): The lines of each table, by its name.
         runs (sequence of LedgerEntry, optional): The runs that are in no table.
             (default: none)
+        comparisons (dict, optional): The runs of each comparison on other data, and its searches,
+            by its name. (default: none)
     """
 
     tables: dict[str, list[TableLine]]
     runs: Sequence[LedgerEntry] = ()
+    comparisons: Mapping[str, tuple[Sequence[LedgerEntry], Sequence[Choice]]] = field(
+        default_factory=dict
+    )
 
     def find(self, path: str) -> TableLine:
         r"""The line of a row of the paper, by its path: see
@@ -80,7 +86,13 @@ def read_measurements(results: Path) -> Measurements:
     if not results.is_dir():
         raise ValueError(f"results must be a folder with ledgers, there is no folder {results}")
     tables = {table: compare(table, table_entries(results, table), AT, OVER) for table in TABLES}
-    return Measurements(tables, Ledger(results / f"{RUNS}.jsonl").entries())
+    comparisons = {}
+    for file in sorted((results / COMPARE).glob("*.jsonl")):
+        table = f"{COMPARE}{file.stem}"
+        entries = table_entries(results, table)
+        if entries:
+            comparisons[file.stem] = (entries, Choices(choices_file(results, table)).all())
+    return Measurements(tables, Ledger(results / f"{RUNS}.jsonl").entries(), comparisons)
 
 
 def run_page(entry: LedgerEntry) -> str:
@@ -88,7 +100,7 @@ def run_page(entry: LedgerEntry) -> str:
     if entry.table == RUNS:
         # Its key is DATA/NAME, and DATA may be the name of a user's file.
         return f"runs/other/{re.sub(r'[^A-Za-z0-9+_=.-]+', '-', entry.key).lstrip('.')}.html"
-    table, _, name = entry.key.partition("/")
+    table, _, name = entry.key.rpartition("/")
     if table != entry.table or not _NAME.fullmatch(name):
         raise ValueError(
             f"the ledger's key {entry.key!r} must be {entry.table}/ and a name of a-z, 0-9, +._=-"

@@ -96,6 +96,7 @@ def overview_context(measurements: Measurements) -> dict[str, Any]:
         "waiting": [_claim(j) for j in judged if j.verdict == "missing"],
         "tables": [_table(name, measurements) for name in TABLES],
         "others": len(measurements.runs),
+        "comparisons": [],
         "figures": [],
         "sortable": True,
     }

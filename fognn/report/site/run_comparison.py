@@ -2,12 +2,12 @@ r"""The content of the page that compares runs."""
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fognn.paper.ledger import LedgerEntry
 from fognn.paper.pairing import paired_difference
-from fognn.paper.scores import check_result, score_of
+from fognn.paper.scores import check_result, peak_memory, score_of
 from fognn.paper.table_line import TableLine
 from fognn.report.metric import METRICS, Metric
 from fognn.report.site.claims import verdict_of
@@ -16,16 +16,20 @@ from fognn.report.site.measurements import AT, OVER, RUNS, run_link
 from fognn.report.site.pages import DIFFERENCE, cell, difference_cells, plus_minus
 from fognn.report.site.plots import same_machine
 from fognn.report.site.run_page import facts_of, settings_of
-from fognn.report.text import NONE, joined, many
+from fognn.report.text import NONE, joined, many, mebibytes
 
-__all__ = ["runs_context"]
+__all__ = ["View", "runs_context"]
 
 # Settings that do not make two runs different: the seed and the machine.
 _SAME = ("seed", "machine.", "data.folder")
 # FOG's own settings, and the width, which is chosen for an equal number of parameters.
-_OF_FOG = ("model.name", "model.h1", "model.h2", "model.fog_channels", "model.channels")
+_OF_FOG = (
+    *("model.name", "model.h1", "model.h2", "model.fog_channels"),
+    *("model.channels", "model.head_channels", "model.hidden"),
+)
 _MUCH = 0.05  # a relative difference in parameters that is worth a sentence
 _STEADY = 1.5  # the ratio of the slow to the fast epochs of a run on a machine without other work
+_ITEMS = "over all items"
 _CURVES = ("train_loss", "val_loss", "val")
 _VERDICTS = {
     "holds": "{one} is better than {other}",
@@ -36,7 +40,30 @@ _VERDICTS = {
 }
 
 
-def runs_context(entries: Sequence[LedgerEntry]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class View:
+    r"""Which figures of the runs are compared.
+
+    Args:
+        at (str, optional): The epoch: ``"last"`` or ``"best"``. (default: :obj:`"last"`)
+        over (str, optional): The average: over ``"batches"`` or ``"items"``.
+            (default: :obj:`"batches"`)
+        searched (tuple, optional): Settings that each network has from a search of its own, so that
+            a difference in them is part of the comparison. (default: :obj:`()`)
+    """
+
+    at: str = AT
+    over: str = OVER
+    searched: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        r"""The epoch and the average in words."""
+        epoch = "the last epoch" if self.at == "last" else "the best validation epoch"
+        return f"{epoch}, {'the mean over the batches' if self.over == 'batches' else _ITEMS}"
+
+
+def runs_context(entries: Sequence[LedgerEntry], view: View | None = None) -> dict[str, Any]:
     r"""The page that compares runs, with a part for each dataset and metric.
 
     Runs that differ only in their seed or in the machine are one row. A network with FOG is
@@ -45,12 +72,14 @@ def runs_context(entries: Sequence[LedgerEntry]) -> dict[str, Any]:
 
     Args:
         entries (sequence of LedgerEntry): Finished runs.
+        view (View, optional): Which figures are compared. (default: :class:`View()`)
     """
+    view = View() if view is None else view
     parts: dict[tuple[str, str], list[LedgerEntry]] = {}
     for entry in entries:
         check_result(entry)
         parts.setdefault((entry.data, entry.result["metric"]), []).append(entry)
-    made = [_part(own, number) for number, own in enumerate(parts.values())]
+    made = [_part(own, number, view) for number, own in enumerate(parts.values())]
     for part, (data, metric) in zip(made, parts, strict=True):
         part["title"] = f"{data}, {METRICS[metric].label}" if len(made) > 1 else ""
     labels = [line.label for line in made[0]["lines"]]
@@ -59,11 +88,10 @@ def runs_context(entries: Sequence[LedgerEntry]) -> dict[str, Any]:
         "title": title if len(made) == 1 else "Runs compared",
         "summary": made[0]["findings"].pop(0) if len(made) == 1 else _count(entries),
         "how": (
-            "Shown is the metric on the test split at the last epoch, the mean over the batches "
-            "(without a test split: on the validation split at its best epoch, over all items); "
-            "the page of each run has the other averages and epochs. ± is the standard deviation "
-            "over seeds. A difference is that between runs of the same seed, with its 95 % "
-            "interval by Student's t."
+            f"Shown is the metric on the test split at {view.text} (without a test split: on the "
+            "validation split at its best epoch, over all items); the page of each run has the "
+            "other averages and epochs. ± is the standard deviation over seeds. A difference is "
+            "that between runs of the same seed, with its 95 % interval by Student's t."
         ),
         "datasets": made,
         "figures": [f for part in made for pair in part["curves"] for f in pair["figures"]],
@@ -75,13 +103,13 @@ def _count(entries: Sequence[LedgerEntry]) -> str:
     return f"{many(len(entries), 'run')} on {joined(sorted({entry.data for entry in entries}))}."
 
 
-def _part(entries: Sequence[LedgerEntry], number: int) -> dict[str, Any]:
+def _part(entries: Sequence[LedgerEntry], number: int, view: View) -> dict[str, Any]:
     metric = METRICS[entries[0].result["metric"]]
-    lines, hosts = _compared(_lines(entries))
+    lines, hosts = _compared(_lines(entries, view), view)
     findings = [
         sentence
         for line, host in hosts.items()
-        for sentence in _findings(next(o for o in lines if o.label == line), host, metric)
+        for sentence in _findings(next(o for o in lines if o.label == line), host, metric, view)
     ]
     if not findings:
         findings = [_count(entries)]
@@ -89,6 +117,7 @@ def _part(entries: Sequence[LedgerEntry], number: int) -> dict[str, Any]:
     fog = all(_is_fog_of(line, hosts[line.label]) for line in lines if line.label in hosts)
     header = ["network", "parameters", f"{split} {metric.axis}", "seeds"]
     header += [DIFFERENCE if fog else "difference", "95 % interval"] if hosts else []
+    memory = any(peak_memory(line.entries) for line in lines)
     every = [_settings(line.entries[0]) for line in lines]
     differing = {name: [own.get(name, NONE) for own in every] for own in every for name in own}
     differing = {name: values for name, values in differing.items() if len(set(values)) > 1}
@@ -97,8 +126,8 @@ def _part(entries: Sequence[LedgerEntry], number: int) -> dict[str, Any]:
         "findings": findings,
         "group": f"curves-{number}",
         "caption": f"{entries[0].data}: {metric.axis}, {metric.direction}",
-        "header": [*header, "s an epoch", "epochs"],
-        "rows": [_row(line, metric, bool(hosts)) for line in lines],
+        "header": [*header, "s an epoch", *(["peak memory"] if memory else []), "epochs"],
+        "rows": [_row(line, metric, bool(hosts), memory) for line in lines],
         "notes": _notes(entries, lines),
         "figures": [],
         "curves": _curves(lines, hosts, metric, number),
@@ -112,7 +141,7 @@ def _part(entries: Sequence[LedgerEntry], number: int) -> dict[str, Any]:
     }
 
 
-def _lines(entries: Sequence[LedgerEntry]) -> list[TableLine]:
+def _lines(entries: Sequence[LedgerEntry], view: View) -> list[TableLine]:
     r"""A line for all runs that differ only in the seed or in the machine."""
     groups: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
@@ -123,7 +152,7 @@ def _lines(entries: Sequence[LedgerEntry]) -> list[TableLine]:
         if len({entry.seed for entry in own}) < len(own):
             keys = [entry.key for entry in own]
             raise ValueError(f"runs must not contain a run twice, got {joined(keys)}")
-        scores = [score_of(entry, AT, OVER) for entry in own]
+        scores = [score_of(entry, view.at, view.over) for entry in own]
         values = tuple(score.value for score in scores)
         spreads = [score.spread for score in scores if score.spread is not None]
         sd = statistics.fmean(spreads) if spreads else None
@@ -158,14 +187,16 @@ def _label(entry: LedgerEntry, others: Sequence[LedgerEntry]) -> str:
     return f"{entry.model} ({', '.join(own)})" if own else entry.model
 
 
-def _compared(lines: Sequence[TableLine]) -> tuple[list[TableLine], dict[str, TableLine]]:
+def _compared(
+    lines: Sequence[TableLine], view: View
+) -> tuple[list[TableLine], dict[str, TableLine]]:
     r"""The lines with their paired differences, and the line that each was compared with."""
     hosts = {}
     for line in lines:
         own = [other for other in lines if _is_fog_of(line, other)]
         if own:
             # Of several hosts, the one with the most settings in common.
-            unequal = [len(_unequal(line, host)) for host in own]
+            unequal = [len(_unequal(line, host, view)) for host in own]
             hosts[line.label] = own[unequal.index(min(unequal))]
     if not hosts and len(lines) == 2:
         hosts[lines[1].label] = lines[0]
@@ -173,27 +204,29 @@ def _compared(lines: Sequence[TableLine]) -> tuple[list[TableLine], dict[str, Ta
     for line in lines:
         other = hosts.get(line.label)
         if other is not None:
-            paired = paired_difference(other.label, line.entries, other.entries, AT, OVER)
+            paired = paired_difference(other.label, line.entries, other.entries, view.at, view.over)
             line = replace(line, paired=paired)
         made.append(line)
     return made, hosts
 
 
 def _is_fog_of(line: TableLine, host: TableLine) -> bool:
-    return line.entries[0].model == f"{host.entries[0].model}+fog"
+    one, other = line.entries[0], host.entries[0]
+    # Runs of a comparison have their host and budget as row, other runs have none.
+    return one.model == f"{other.model}+fog" and one.row == other.row
 
 
-def _unequal(line: TableLine, host: TableLine) -> dict[str, tuple[str, str]]:
+def _unequal(line: TableLine, host: TableLine, view: View) -> dict[str, tuple[str, str]]:
     r"""The settings in which the two differ, other than those of the network itself."""
     one, other = _settings(line.entries[0]), _settings(host.entries[0])
     pairs = {name: (one.get(name, NONE), other.get(name, NONE)) for name in one | other}
-    network = _OF_FOG if _is_fog_of(line, host) else ("model.",)
+    network = (*(_OF_FOG if _is_fog_of(line, host) else ("model.",)), *view.searched)
     return {
         n: pair for n, pair in pairs.items() if pair[0] != pair[1] and not n.startswith(network)
     }
 
 
-def _findings(line: TableLine, host: TableLine, metric: Metric) -> list[str]:
+def _findings(line: TableLine, host: TableLine, metric: Metric, view: View) -> list[str]:
     r"""Sentences about the difference, its cost, and whether it is that of FOG alone."""
     one, other, paired = line.label, host.label, line.paired
     if paired is None:
@@ -211,7 +244,7 @@ def _findings(line: TableLine, host: TableLine, metric: Metric) -> list[str]:
     if paired.over == "fold" or paired.interval is None:
         text += " One seed decides nothing: another seed may show the opposite."
     sentences = [text]
-    unequal = [f"{name} ({a} and {b})" for name, (a, b) in _unequal(line, host).items()]
+    unequal = [f"{name} ({a} and {b})" for name, (a, b) in _unequal(line, host, view).items()]
     if unequal and line.entries[0].model != host.entries[0].model:
         sentences.append(
             f"The comparison is not of the networks alone: {one} and {other} also differ in "
@@ -239,7 +272,7 @@ def _time_spread(entry: LedgerEntry) -> float:
     return third / first
 
 
-def _row(line: TableLine, metric: Metric, compared: bool) -> dict[str, Any]:
+def _row(line: TableLine, metric: Metric, compared: bool, memory: bool) -> dict[str, Any]:
     paired = line.paired
     cells = [
         cell(line.parameters, f"{line.parameters:,}"),
@@ -248,10 +281,11 @@ def _row(line: TableLine, metric: Metric, compared: bool) -> dict[str, Any]:
     if compared:
         note = f"to {paired.host}, {paired.note}" if paired else ""
         cells += difference_cells(paired, metric, note)
-    cells += [
-        cell(line.seconds_per_epoch, f"{line.seconds_per_epoch:.2f}"),
-        cell(line.epochs, f"{line.epochs:.4g}"),
-    ]
+    cells.append(cell(line.seconds_per_epoch, f"{line.seconds_per_epoch:.2f}"))
+    if memory:
+        peak = peak_memory(line.entries)
+        cells.append(cell(peak, mebibytes(peak)))
+    cells.append(cell(line.epochs, f"{line.epochs:.4g}"))
     runs = [{"href": run_link(entry), "seed": str(entry.seed)} for entry in line.entries]
     name, _, own = line.label.partition(" ")
     return {

@@ -16,16 +16,19 @@ _ENDS = {"rate": "the learning rate fell below its minimum", "epochs": "all epoc
 _SPLITS = {"train": "training", "val": "validation", "test": "test"}
 
 
-def run_context(title: str, entry: LedgerEntry) -> dict[str, Any]:
+def run_context(title: str, entry: LedgerEntry, at: str = AT, over: str = OVER) -> dict[str, Any]:
     r"""The page of a run: its curves, its results, its settings, and how to repeat it.
 
     Args:
         title (str): The network and its data, as the table names them.
         entry (LedgerEntry): The run.
+        at (str, optional): The epoch of the figures in the table. (default: :obj:`"last"`)
+        over (str, optional): The average of the figures in the table.
+            (default: :obj:`"batches"`)
     """
     result = entry.result
     metric = METRICS[result["metric"]]
-    score = metric.number(score_of(entry, AT, OVER).value) + " %" * metric.percent
+    score = metric.number(score_of(entry, at, over).value) + " %" * metric.percent
     stopped = _ENDS.get(result["stopped"], result["stopped"])
     return {
         "title": f"{title}, seed {entry.seed}",
@@ -69,7 +72,8 @@ def settings_of(entry: LedgerEntry) -> dict[str, str]:
 
 def facts_of(entry: LedgerEntry) -> dict[str, str]:
     r"""The commit, the data, the machine and the versions of a run, as text."""
-    names = ("parameters", "seconds", "commit", "fingerprint", "device", "threads", "ranks")
+    names = ["parameters", "seconds", "commit", "fingerprint", "device", "threads", "ranks"]
+    names += ["peak_memory"] if entry.result.get("peak_memory") is not None else []
     facts = {"finished": entry.finished} | {name: entry.result.get(name) for name in names}
     for name in ("machine", "versions"):
         facts |= entry.result.get(name) or {}

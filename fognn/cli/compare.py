@@ -1,0 +1,115 @@
+r"""The command that compares networks with and without FOG: compare."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fognn.cli.app import Import, app, import_own
+from fognn.cli.settings import setting_options
+
+
+@app.command()
+@setting_options
+def compare(
+    settings: dict[str, Any],
+    data: Annotated[
+        str,
+        typer.Argument(help="A dataset, a csv file of molecules, or a file or folder of graphs."),
+    ],
+    hosts: Annotated[
+        str,
+        typer.Option(help="The networks to put FOG beside, see fognn models; fog is FOG alone."),
+    ] = "gcn,gin",
+    seeds: Annotated[
+        int | None, typer.Option(help="Number of seeds, from 0; the most of them with --time. [5]")
+    ] = None,
+    budget: Annotated[int, typer.Option(help="Parameters of each network, within 1 %.")] = 100_000,
+    rates: Annotated[
+        str | None,
+        typer.Option(help="Learning rates that each network tries. [0.003,0.001,0.0003, or --lr]"),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="Train as many seeds as this time allows, such as 30m or 2h.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the comparison. [that of the data]")
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="A setting of all networks, such as model.layers=8. Repeatable."
+        ),
+    ] = None,
+    workers: Annotated[str, typer.Option(help="Runs at a time; auto: the fastest number.")] = "1",
+    ray: Annotated[
+        str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")
+    ] = None,
+    shared: Annotated[
+        bool | None, typer.Option(help="Ray: whether all machines share the run folders.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The folder of the pages. [RUNS/compare/NAME/report]"),
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="The folder of the run folders.")] = Path("runs"),
+    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+    imported: Import = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Find out whether FOG helps on your data.
+
+    Each host is compared with the same host beside FOG: with the same number of parameters, the
+    same splits, seeds and epochs, and the same learning rates to choose from by validation. After
+    an interruption, the same command resumes. Each finished run is added to
+    results/compare/NAME.jsonl.
+
+    \b
+    Examples:
+      fognn compare molecules.csv --target-column solubility --hosts gcn,gin --seeds 5
+      fognn compare graphs.npz --budget 50000 --epochs 100 --time 30m --workers auto
+      fognn compare graphs.npz --hosts mine --import my_layers.py
+    """
+    from fognn.report.comparison import compare as compare_networks
+    from fognn.training.config_section import assignments
+    from fognn.utils.errors import Stopped
+
+    import_own(imported)
+    count: Any = int(workers) if workers.isdigit() else workers
+    try:
+        result = compare_networks(
+            data,
+            [host.strip() for host in hosts.split(",")],
+            seeds,
+            budget,
+            rates=None if rates is None else _numbers(rates),
+            time=time,
+            name=name,
+            workers=count,
+            ray=ray,
+            shared=shared,
+            runs=runs,
+            results=results,
+            output=output,
+            quiet=quiet,
+            command=shlex.join(["fognn", *sys.argv[1:]]),
+            **(settings | assignments(change or ())),
+        )
+    except Stopped as stop:
+        print("fognn:", stop, file=sys.stderr)
+        raise typer.Exit(130) from stop
+    print(result)
+    if result.report is None:
+        raise typer.Exit(1)
+    print(f"The pages: {result.report}")
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ValueError(
+            f"compare: rates must be numbers, such as 0.003,0.001, got {text!r}"
+        ) from error
