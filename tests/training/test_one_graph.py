@@ -1,0 +1,101 @@
+"""A run on one graph: resumed within an epoch, its loaders and its fingerprint."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_runs import metrics
+
+from fognn.loader import FullGraphLoader, NeighborLoader
+from fognn.paper import protocol
+from fognn.training import Config, Stopped, fit, loop
+from fognn.training.data import data_fingerprint, fingerprint, folds_of, open_split
+from fognn.training.evaluation import answer
+
+NODES = 60
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    random = np.random.default_rng(0)
+    kinds = np.stack([random.permutation(np.arange(NODES) % 3) for _ in range(4)], 1)
+    np.savez(
+        tmp_path / "graph.npz",
+        x=random.standard_normal((NODES, 3)),
+        edge_index=random.integers(NODES, size=(2, 300)),
+        y=np.arange(NODES) // 2 % 2,
+        train_mask=kinds == 0,
+        val_mask=kinds == 1,
+        test_mask=kinds == 2,
+    )
+    return tmp_path / "graph.npz"
+
+
+def config_of(file: Path, **values: Any) -> Config:
+    usual = {"training.epochs": 3, "model.channels": 16, "model.layers": 2, "machine.threads": 1}
+    values = {name.replace("__", "."): value for name, value in values.items()}
+    return protocol(str(file), "gin+fog", 0, usual | {"model.dropout": 0.3} | values)
+
+
+@pytest.mark.parametrize("step", [1, 3, 5, 8])
+def test_a_resumed_run_has_the_same_neighbours(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    config = config_of(file, data__neighbors=[3, 2], training__batch_size=6)
+    fit(config, tmp_path / "whole", quiet=True)
+    steps, original = iter(range(1, 1000)), loop.answer
+
+    def stopping(*args: Any) -> Any:
+        if next(steps) == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "answer", stopping)
+        with pytest.raises(Stopped, match=f"after batch {(step - 1) % 4 + 1} of 4"):
+            fit(config, tmp_path / "run", quiet=True)
+    fit(config, tmp_path / "run", quiet=True)
+    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
+
+
+def test_the_loaders(file: Path) -> None:
+    whole = config_of(file)
+    train, val = open_split(whole, "train"), open_split(whole, "val")
+    assert isinstance(train, FullGraphLoader)
+    assert isinstance(val, FullGraphLoader)
+    assert train.graph is val.graph  # sorted once
+    assert not bool((train.mask & val.mask).any())
+    sampled = open_split(config_of(file, data__neighbors=[3], training__batch_size=6), "test")
+    assert isinstance(sampled, NeighborLoader)
+    assert (sampled.shuffle, sampled.batch_size, len(sampled)) == (False, 6, 4)
+    shorter = open_split(config_of(file, data__fraction=0.5), "train")
+    assert isinstance(shorter, FullGraphLoader)
+    assert int(shorter.mask.sum()) == 10
+
+
+def test_only_nodes_of_the_split_are_answers(file: Path) -> None:
+    (batch,) = open_split(config_of(file), "val")
+
+    def numbers(x: Any, *_: Any) -> Any:
+        return torch.arange(len(x)).float().unsqueeze(1)
+
+    out, y = answer(numbers, batch)  # type: ignore[arg-type]
+    nodes = batch.mask.nonzero().flatten()
+    assert out.flatten().tolist() == nodes.tolist()
+    assert torch.equal(y, batch.y[nodes])
+
+
+def test_the_fingerprint(file: Path) -> None:
+    first, second = config_of(file), config_of(file, data__fold=2)
+    assert fingerprint(open_split(first, "train")) != fingerprint(open_split(first, "val"))
+    assert data_fingerprint(first) != data_fingerprint(second)
+    every = config_of(file, data__split="all")
+    assert folds_of(every.data) == 4
+    assert folds_of(first.data) == 0
+    assert data_fingerprint(every) not in (data_fingerprint(first), data_fingerprint(second))
+    # The neighbours are a setting of the run, and not data.
+    assert data_fingerprint(config_of(file, data__neighbors=[3])) == data_fingerprint(first)
