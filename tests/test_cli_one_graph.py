@@ -214,6 +214,8 @@ def test_a_graph_without_masks(run: Run) -> None:
 
 
 TRAIN = arrays()["train_mask"]
+# Class 1 is one node, which the first split trains on and the second one does not.
+ONLY_LAST = np.arange(90) == np.flatnonzero(TRAIN[:, 0] & ~TRAIN[:, 1])[0]
 NO_EPOCHS = ["--epochs", "1"]
 
 
@@ -223,7 +225,8 @@ NO_EPOCHS = ["--epochs", "1"]
         ({"val_mask": TRAIN}, [], "train_mask and val_mask of split 1 must not overlap"),
         ({"test_mask": TRAIN & False}, [], "test_mask of split 1 must select a node, got none"),
         ({"x": np.ones((50, 2))}, [], "edge_index must lie in 0..49, the nodes of the graph"),
-        ({"y": np.where(TRAIN[:, 0], 0, 1)}, [], "got class 1, which no node of train_mask has"),
+        ({"y": ONLY_LAST * 1}, ["--fold", "2"], "split 2: class 1 is in the"),
+        ({"y": ONLY_LAST * 1}, ["--split", "all"], "split 2: class 1 is in the"),
         ({}, ["--fold", "3"], "data.fold must be in 1..2"),
         ({}, ["--fold", "1", "--split", "random"], "data.fold must be None with data.split"),
         ({}, ["--split", "scaffold"], "data.split must not be 'scaffold'"),
@@ -243,6 +246,12 @@ def test_wrong_input(
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert [path.name for path in here.iterdir()] == ["graph.npz"]
+
+
+def test_only_the_split_that_is_used_needs_all_classes(run: Run) -> None:
+    """As in PyG's WebKB/Texas, where one class is a single node."""
+    np.savez("graph.npz", **arrays(y=ONLY_LAST * 1))
+    trained(run("train", "graph.npz", "gcn", *NO_EPOCHS, *SMALL))
 
 
 def test_neighbours_of_many_graphs(run: Run, here: Path) -> None:

@@ -130,19 +130,20 @@ class OwnData:
                 )
             return self._checked(random_split(self.items[order], fraction))
         used = {s: items[: max(1, round(len(items) * fraction))] for s, items in found.items()}
-        return self._checked(used)
+        return self._checked(used, fold or 1)
 
     @property
     def _unit(self) -> str:
         return "graph" if self.nodes is None else "labelled node"
 
-    def _checked(self, splits: dict[str, Tensor]) -> dict[str, Tensor]:
+    def _checked(self, splits: dict[str, Tensor], number: int = 1) -> dict[str, Tensor]:
         for split in SPLITS:
             if not len(splits[split]):
                 raise ValueError(
                     f"{self.name}: the {split} split must have at least one {self._unit}, got none"
                 )
-        check_targets(self.name, self.targets, {s: self.targets_of(i) for s, i in splits.items()})
+        name = self.name if self.num_splits == 1 else f"{self.name}, split {number}"
+        check_targets(name, self.targets, {s: self.targets_of(i) for s, i in splits.items()})
         return splits
 
     def targets_of(self, items: Tensor) -> Tensor:

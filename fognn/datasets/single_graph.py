@@ -120,8 +120,7 @@ def single_graph(where: str, values: Mapping[str, Any], labels: bool = True) -> 
     :obj:`x` of several columns of only 0 and 1 (bags of words) is :obj:`torch.float32`.
 
     A node without a label has :obj:`y` -1, or NaN, and must not be in a mask. Masks that overlap
-    or select no node, and a class that none of the training nodes has, raise a
-    :class:`ValueError` with the number of the split, from 1.
+    or select no node raise a :class:`ValueError` with the number of the split, from 1.
 
     Args:
         where (str): The beginning of the error message for a wrong graph.
@@ -271,12 +270,3 @@ def _check_splits(where: str, graph: Data) -> None:
                     f"{where}: {one} and {other} of {number} must not overlap, got {common} nodes "
                     "in both"
                 )
-        if not y.is_floating_point():
-            learned = y[masks["train_mask"]].unique()
-            for name in MASKS[1:]:
-                new = y[masks[name] & ~torch.isin(y, learned)]
-                if new.numel():
-                    raise ValueError(
-                        f"{where}: {name} of {number} must have classes of training nodes only, "
-                        f"got class {int(new[0])}, which no node of train_mask has"
-                    )

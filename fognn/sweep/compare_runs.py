@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fognn.datasets.pyg_datasets import PREFIX
 from fognn.models.budget import budget_settings
 from fognn.models.registry import BUILT_IN, HOSTS
 from fognn.paper.compared import Compared, display_name, table_of
@@ -22,7 +23,7 @@ from fognn.training import Config, ModelConfig
 from fognn.training.config import setting_name
 from fognn.training.data import data_fingerprint, task_of
 from fognn.training.environment import device_of
-from fognn.training.own_data import is_own
+from fognn.training.own_data import is_own, own_name
 from fognn.utils import checks
 from fognn.utils.own_code import asked
 
@@ -241,7 +242,9 @@ def _with_seed(run: Planned, seed: int) -> Planned:
 
 def _name(config: Config, name: str | None) -> str:
     if name is None:
-        stem = Path(config.data.name).stem if is_own(config.data) else config.data.name
+        stem = config.data.name
+        if is_own(config.data):
+            stem = Path(own_name(config.data).removeprefix(PREFIX).replace("/", "-")).stem
         name = re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-._") or "data"
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise ValueError(f"compare: name must be of a-z, 0-9, '.', '_' and '-', got {name!r}")

@@ -2,6 +2,7 @@ r"""The user's own data in a run: their splits, their task and their objective."
 
 import os
 import statistics
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,9 @@ def check_own(config: Config) -> None:
     own, training = open_own(config.data), config.training
     _check_neighbors(config, own)
     splits = own_splits(config.data)
+    if config.data.split == "all" and config.data.fold is None:
+        for fold in range(2, own.num_splits + 1):
+            own_splits(replace(config.data, fold=fold))
     known = _LOSSES[own.targets.kind]
     if training.loss not in known:
         raise ValueError(
