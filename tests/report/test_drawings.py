@@ -152,6 +152,7 @@ def test_there_and_back_for_zinc(real_data: Path) -> None:
 @pytest.mark.parametrize("token", range(len(ATOMS)))
 def test_every_atom_can_be_drawn(token: int) -> None:
     graph = smiles_to_graph("CC")
+    del graph.smiles  # which would be drawn instead
     graph.x = torch.tensor([token, 0])
     atom = graph_to_molecule(graph).GetAtomWithIdx(0)
     symbol, *rest = ATOMS[token].split()
@@ -162,9 +163,17 @@ def test_every_atom_can_be_drawn(token: int) -> None:
 
 def test_what_chemistry_forbids_is_drawn(capfd: pytest.CaptureFixture[str]) -> None:
     graph = smiles_to_graph("C#N")
+    del graph.smiles
     graph.x = torch.tensor([3, 3])  # a triple bond of two fluorines
     assert molecule_svg(graph).startswith("<svg")
     assert capfd.readouterr().err == ""
+
+
+def test_a_molecule_with_atoms_that_zinc_does_not_have() -> None:
+    graph = Data(x=torch.zeros(3, 9, dtype=torch.int64), smiles="C[Si](C)(C)C[Se]")
+    text = molecule_svg(graph)
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    assert text.count("class='bond-") >= 5
 
 
 def test_a_molecule_as_png() -> None:

@@ -1,4 +1,4 @@
-r"""Molecules drawn by RDKit, from graphs of :func:`fognn.datasets.smiles_to_graph`."""
+r"""Molecules drawn by RDKit, from their SMILES strings or from graphs with the tokens of ZINC."""
 
 import re
 from typing import Any
@@ -72,7 +72,12 @@ def _drawn(canvas: Any, graph: Data) -> Any:
     options = canvas.drawOptions()
     options.padding = 0.06
     options.bondLineWidth = max(2, canvas.Width() // 230)
-    molecule = graph_to_molecule(graph)
+    molecule = None
+    if "smiles" in graph:  # has all that RDKit can draw, and atoms that ZINC does not have
+        with rdkit_module().rdBase.BlockLogs():
+            molecule = rdkit_module().Chem.MolFromSmiles(graph.smiles)
+    if molecule is None:
+        molecule = graph_to_molecule(graph)
     prepared = rdMolDraw2D.PrepareMolForDrawing(molecule, kekulize=False)
     canvas.DrawMolecule(prepared)
     canvas.FinishDrawing()
