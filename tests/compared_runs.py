@@ -36,7 +36,8 @@ def compared_entry(planned: Planned, val: float, test: float | None) -> LedgerEn
         result={
             "parameters": 10_000, "metric": metric, "higher_is_better": metric != "mae",
             "epochs": 2, "best_epoch": 1, "seconds_per_epoch": 1.5, "seconds": 3.0,
-            "train": scores(val), "val": scores(val), "test": None if test is None else scores(test),
+            "train": scores(val), "val": scores(val),
+            "test": None if test is None else scores(test),
             "spread": None, "folds": [], "stopped": "epochs", "command": "fognn train",
             "device": "cpu", "threads": 1, "machine": {"cpu": "Abacus 3000"}, "commit": "0123abcd",
             "peak_memory": 300 * 2**20,

@@ -108,4 +108,4 @@ def test_the_demo(tmp_path: Path) -> None:
     report = tmp_path / "report" / "index.html"
     assert report.as_uri() in run("examples/demo.py", *small)
     assert "gcn+fog" in report.read_text()
-    assert "gcn+fog" in run("examples/demo.py", *small), "a second call takes the runs as they are"
+    assert "GCN+FOG" in run("examples/demo.py", *small), "a second call takes the runs as they are"

@@ -33,7 +33,7 @@ class CompareResult:
         sentence (str): The answer: for each host whether FOG is better, worse, or whether it
             cannot be told.
         choices (tuple): The search of each network for its learning rate.
-        failures (tuple): A line for each run, or network, that failed.
+        failures (tuple): A line for each run, network or report that failed.
         seeds (int): Number of seeds.
         winner (NetworkRow, optional): The network with the best validation metric.
         folder (Path, optional): The run folder of the winner's best seed by the validation metric.
@@ -173,17 +173,22 @@ def compare(
 
 def _result(found: Measured, runs: Path, pages: Path) -> CompareResult:
     rows = network_rows(found.entries)
-    sentence = sentence_of(rows)
     winner = winner_of(rows)
+    failures, report = _failures(found), None
+    if rows:
+        try:
+            report = build_comparison_report(found.entries, found.choices, pages)
+        except ImportError as error:  # an optional dependency; the answer does not need it
+            failures.append(f"No pages: {error}")
     return CompareResult(
         tuple(rows),
-        sentence,
+        sentence_of(rows),
         found.choices,
-        tuple(_failures(found)),
+        tuple(failures),
         found.seeds,
         winner,
         None if winner is None else runs / _best_entry(winner).key,
-        build_comparison_report(found.entries, found.choices, pages) if rows else None,
+        report,
     )
 
 

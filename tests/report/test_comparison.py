@@ -178,6 +178,16 @@ def test_all_networks_fail(compared: Any) -> None:
     assert "GCN+FOG failed at all learning rates" in str(result)
 
 
+def test_without_the_extra_for_pages(compared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*_: Any) -> None:
+        raise ImportError("the report needs jinja2")
+
+    monkeypatch.setattr(comparison, "build_comparison_report", build)
+    result = compared(lambda run: (0.1, 0.2), seeds=1)
+    assert result.failures == ("No pages: the report needs jinja2",)
+    assert len(result.rows) == 2
+
+
 def test_a_folder_with_other_files_is_seen_before_the_training(
     compared: Any, tmp_path: Path
 ) -> None:
