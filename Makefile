@@ -9,7 +9,7 @@ EXTRAS := dev,docs,chem,tsp,vision,report,hub,graphgym,tensorboard,cluster
 .PHONY: help install demo test check docs format benchmark clean
 
 help:
-	@echo "make demo       train GCN and GCN+FOG on generated graphs, write demo/report/index.html"
+	@echo "make demo       compare GCN with GCN+FOG on generated graphs, write demo/report/index.html"
 	@echo "make test       ruff, mypy and the whole default test suite"
 	@echo "make docs       the documentation, in site/"
 	@echo "make benchmark  ratios of time and memory (about ten minutes)"

@@ -65,7 +65,7 @@ def main() -> None:
         # Each message says what happened and what to do.
         raise SystemExit(f"demo: {error}") from None
     print(result)
-    if result.report is None:
+    if result.report is None:  # the reason is printed
         raise SystemExit(1)
     print(f"\nThe report: {result.report.resolve().as_uri()}")
 

@@ -120,5 +120,5 @@ def test_the_demo(tmp_path: Path) -> None:
     small = ["--output", tmp_path, "--epochs", 2, "--fraction", 0.01]
     report = tmp_path / "report" / "index.html"
     assert report.as_uri() in run("examples/demo.py", *small)
-    assert "gcn+fog" in report.read_text()
-    assert "gcn+fog" in run("examples/demo.py", *small), "a second call takes the runs as they are"
+    assert "GCN+FOG" in report.read_text()
+    assert "GCN+FOG" in run("examples/demo.py", *small), "a second call takes the runs as they are"

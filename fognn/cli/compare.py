@@ -101,9 +101,10 @@ def compare(
         print("fognn:", stop, file=sys.stderr)
         raise typer.Exit(130) from stop
     print(result)
-    if result.report is None:
+    if result.report is not None:
+        print(f"The pages: {result.report}")
+    if not result.rows:
         raise typer.Exit(1)
-    print(f"The pages: {result.report}")
 
 
 def _numbers(text: str) -> list[float]:

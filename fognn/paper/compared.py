@@ -1,12 +1,15 @@
 r"""The runs of a comparison of networks with and without FOG on any data."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from fognn.paper.entry_checks import COMPARE
+from fognn.paper.ledger import LedgerEntry
 from fognn.paper.rows import rows
+from fognn.paper.search import Choice
 from fognn.paper.tables import Planned, portable
 
-__all__ = ["Compared", "display_name", "table_of"]
+__all__ = ["Compared", "chosen_entries", "display_name", "table_of"]
 
 
 class Compared(Planned):
@@ -39,6 +42,22 @@ class Compared(Planned):
 def table_of(name: str) -> str:
     r"""Returns the table of a comparison by its name."""
     return f"{COMPARE}{name}"
+
+
+def chosen_entries(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
+    r"""Returns the runs of a comparison with the learning rate that the search of their network
+    chose.
+
+    Args:
+        entries (list): Lines of the ledger.
+        choices (list): The searches.
+    """
+    rates = {choice.key: choice.lr for choice in choices}
+    return [
+        entry
+        for entry in entries
+        if rates.get(entry.key.rpartition("-lr")[0]) == entry.config["training"]["lr"]
+    ]
 
 
 def display_name(model: str) -> str:

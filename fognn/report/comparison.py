@@ -33,7 +33,8 @@ class CompareResult:
         sentence (str): The answer: for each host whether FOG is better, worse, or whether it
             cannot be told.
         choices (tuple): The search of each network for its learning rate.
-        failures (tuple): A line for each run, or network, that failed.
+        notes (tuple): A line for each run or network that failed, for missing pages, and for the
+            number of seeds that a given time allowed.
         seeds (int): Number of seeds.
         winner (NetworkRow, optional): The network with the best validation metric.
         folder (Path, optional): The run folder of the winner's best seed by the validation metric.
@@ -43,7 +44,7 @@ class CompareResult:
     rows: tuple[NetworkRow, ...]
     sentence: str
     choices: tuple[Choice, ...]
-    failures: tuple[str, ...]
+    notes: tuple[str, ...]
     seeds: int
     winner: NetworkRow | None
     folder: Path | None
@@ -51,7 +52,7 @@ class CompareResult:
 
     def __str__(self) -> str:
         lines = [self._table()] if self.rows else []
-        lines += [*self.failures, "", self.sentence]
+        lines += [*self.notes, "", self.sentence]
         if self.winner is not None and self.folder is not None:
             lines.append(f"Best on the validation split: {self.winner.label}. To predict with it:")
             lines.append(f"  {self._command(self.folder)}")
@@ -168,22 +169,28 @@ def compare(
 
     count = workers if isinstance(workers, int) else 1
     found = measure(planned, runs, results, train, seeds, rates, seconds, count)
-    return _result(found, runs, pages)
+    notes = [f"{many(found.seeds, 'seed')} in the time of {time}"] if time is not None else []
+    return _result(found, runs, pages, notes)
 
 
-def _result(found: Measured, runs: Path, pages: Path) -> CompareResult:
+def _result(found: Measured, runs: Path, pages: Path, notes: list[str]) -> CompareResult:
     rows = network_rows(found.entries)
-    sentence = sentence_of(rows)
     winner = winner_of(rows)
+    notes, report = [*_failures(found), *notes], None
+    if rows:
+        try:
+            report = build_comparison_report(found.entries, found.choices, pages)
+        except ImportError as error:  # an optional dependency; the answer does not need it
+            notes.append(f"No pages: {error}")
     return CompareResult(
         tuple(rows),
-        sentence,
+        sentence_of(rows),
         found.choices,
-        tuple(_failures(found)),
+        tuple(notes),
         found.seeds,
         winner,
         None if winner is None else runs / _best_entry(winner).key,
-        build_comparison_report(found.entries, found.choices, pages) if rows else None,
+        report,
     )
 
 

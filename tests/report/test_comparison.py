@@ -14,6 +14,7 @@ from fognn.paper.tables import Planned
 from fognn.report import comparison
 from fognn.report.site import build_site
 from fognn.report.site.compare_answer import network_rows, sentence_of, winner_of
+from fognn.report.site.measurements import read_measurements
 from fognn.sweep.compare_runs import networks
 
 
@@ -167,7 +168,7 @@ def test_networks_that_fail_are_named(compared: Any) -> None:
         return (0.1, 0.2) if run.variant else "the loss is nan"
 
     result = compared(scores, seeds=1, lr=0.01)
-    assert result.failures == ("GCN failed at all learning rates and is left out: the loss is nan",)
+    assert result.notes == ("GCN failed at all learning rates and is left out: the loss is nan",)
     assert [row.label for row in result.rows] == ["GCN+FOG"]
     assert "nothing to compare" in str(result)
 
@@ -178,11 +179,37 @@ def test_all_networks_fail(compared: Any) -> None:
     assert "GCN+FOG failed at all learning rates" in str(result)
 
 
+def test_without_the_extra_for_pages(compared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*_: Any) -> None:
+        raise ImportError("the report needs jinja2")
+
+    monkeypatch.setattr(comparison, "build_comparison_report", build)
+    result = compared(lambda run: (0.1, 0.2), seeds=1)
+    assert result.notes == ("No pages: the report needs jinja2",)
+    assert len(result.rows) == 2
+
+
 def test_a_folder_with_other_files_is_seen_before_the_training(
     compared: Any, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=r"output must be a new folder"):
         compared(lambda run: pytest.fail("trained"), output=tmp_path)
+
+
+def test_the_time_and_the_seeds_that_it_allowed(compared: Any) -> None:
+    result = compared(lambda run: (0.1, 0.2), time="1h", seeds=2, rates=[0.01])
+    assert result.notes == ("2 seeds in the time of 1h",)
+
+
+def test_a_rate_that_was_chosen_earlier_is_not_shown(compared: Any, tmp_path: Path) -> None:
+    def scores(run: Planned) -> tuple[float, float]:
+        return run.config.training.lr, 0.1 + run.config.seed / 10
+
+    compared(scores, seeds=2, rates=[0.01])
+    result = compared(scores, seeds=2, rates=[0.01, 0.001])
+    assert [(row.lr, len(row.entries)) for row in result.rows] == [(0.001, 2)] * 2
+    (own,) = read_measurements(tmp_path / "results").comparisons.values()
+    assert {entry.key for entry in own[0]} == {e.key for row in result.rows for e in row.entries}
 
 
 def test_lr_and_rates(compared: Any) -> None:

@@ -67,7 +67,8 @@ def test_demo(
     host, fog = asked[0], asked[2]
     different: set[Any] = {name for name in host | fog if host.get(name) != fog.get(name)}
     assert {"model.name", "model.channels"} <= different
-    assert different <= {"model.name", "model.channels", "model.head_channels"}
+    of_fog = {"model.fog_channels", "model.h1", "model.h2"}
+    assert different <= {"model.name", "model.channels", "model.head_channels", *of_fog}
     report = tmp_path / "out" / "report" / "index.html"
     text = report.read_text(encoding="utf-8")
     assert "<h1>GCN, with and without FOG, on PATTERN</h1>" in text

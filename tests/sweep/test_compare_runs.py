@@ -1,3 +1,4 @@
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +13,12 @@ from fognn.models import count_parameters, create_model
 from fognn.models.registry import HOSTS
 from fognn.paper.compared import Compared
 from fognn.paper.ledger import ledger_of
+from fognn.paper.protocols import command_of, protocol
 from fognn.paper.search import Choices, choices_file
 from fognn.sweep import reproduce
 from fognn.sweep.compare_runs import measure, networks, seconds_of
 from fognn.sweep.pool import Job, Summary
-from fognn.training.config_section import flat
+from fognn.training.config_section import assignments, flat
 from fognn.training.data import task_of
 
 SMALL = {"epochs": 1, "batch_size": 8, "threads": 1}
@@ -37,7 +39,8 @@ def test_both_networks_of_a_host_differ_in_the_network_alone(graphs: Path) -> No
     assert [run.label for run in (host, fog, *others)] == ["GatedGCN-E", "GatedGCN-E+FOG", "FOG"]
     one, two = flat(host.config.to_dict()), flat(fog.config.to_dict())
     different = {name for name in one | two if one.get(name) != two.get(name)}
-    assert different <= {"model.name", "model.channels", "model.head_channels"}
+    of_fog = {"model.fog_channels", "model.h1", "model.h2"}
+    assert different <= {"model.name", "model.channels", "model.head_channels", *of_fog}
     assert (one["training.epochs"], one["model.layers"]) == (1, 4)
     task = task_of(host.config.data)
     sizes = [
@@ -46,6 +49,16 @@ def test_both_networks_of_a_host_differ_in_the_network_alone(graphs: Path) -> No
     ]
     assert sizes[1] <= sizes[0]
     assert all(abs(size - 6000) <= 60 for size in sizes)
+
+
+@pytest.mark.parametrize("host", ["gcn", "gat", "gin", "fog"])
+def test_the_command_of_a_run_repeats_it(host: str) -> None:
+    # The paper's rows on PATTERN have other settings, such as GCN's norm.
+    for run in networks("pattern", [host], 6000, SMALL):
+        words = shlex.split(command_of(run.config))
+        assert words[:4] == ["fognn", "train", "pattern", run.config.model.name]
+        values = assignments(words[number + 1] for number, w in enumerate(words) if w == "--set")
+        assert protocol("pattern", words[3], 0, values).identity() == run.config.identity()
 
 
 def test_names_do_not_depend_on_the_folder(graphs: Path, tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from fognn.paper.compared import chosen_entries, table_of
 from fognn.paper.comparison import compare
 from fognn.paper.entry_checks import COMPARE
-from fognn.paper.ledger import Ledger, LedgerEntry
+from fognn.paper.ledger import Ledger, LedgerEntry, ledger_of
 from fognn.paper.rows import rows
 from fognn.paper.search import Choice, Choices, choices_file, table_entries
 from fognn.paper.table_line import TableLine
@@ -88,10 +89,11 @@ def read_measurements(results: Path) -> Measurements:
     tables = {table: compare(table, table_entries(results, table), AT, OVER) for table in TABLES}
     comparisons = {}
     for file in sorted((results / COMPARE).glob("*.jsonl")):
-        table = f"{COMPARE}{file.stem}"
-        entries = table_entries(results, table)
+        table = table_of(file.stem)
+        choices = Choices(choices_file(results, table)).all()
+        entries = chosen_entries(ledger_of(table, results).entries(), choices)
         if entries:
-            comparisons[file.stem] = (entries, Choices(choices_file(results, table)).all())
+            comparisons[file.stem] = (entries, choices)
     return Measurements(tables, Ledger(results / f"{RUNS}.jsonl").entries(), comparisons)
 
 

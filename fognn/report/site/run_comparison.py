@@ -184,7 +184,7 @@ def _label(entry: LedgerEntry, others: Sequence[LedgerEntry]) -> str:
         for name in dict.fromkeys(name for each in every for name in each)
         if len({each.get(name, NONE) for each in every}) > 1
     ]
-    return f"{entry.model} ({', '.join(own)})" if own else entry.model
+    return f"{entry.label} ({', '.join(own)})" if own else entry.label
 
 
 def _compared(
