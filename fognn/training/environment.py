@@ -2,7 +2,6 @@ r"""The environment of a run: versions, commit, machine and device."""
 
 import os
 import platform
-import resource
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -77,6 +76,8 @@ def peak_memory(device: str) -> int:
         found = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
         if found:
             return int(found[0]) * 1024
+    import resource  # which Windows does not have
+
     unit = 1 if platform.system() == "Darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

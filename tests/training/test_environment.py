@@ -10,7 +10,13 @@ import torch
 
 import fognn
 from fognn.training import environment as module
-from fognn.training.environment import commit, device_of, environment, report_environment
+from fognn.training.environment import (
+    commit,
+    device_of,
+    environment,
+    peak_memory,
+    report_environment,
+)
 
 ROOT = Path(fognn.__file__).parents[1]
 
@@ -118,3 +124,13 @@ def test_no_git(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(clone, "init", "-q")
     monkeypatch.setenv("PATH", "")
     assert commit() is None
+
+
+def test_the_peak_memory_is_that_of_this_process() -> None:
+    before = peak_memory("cpu")
+    assert before > 20 * 2**20
+    size = before + 64 * 2**20
+    block = bytearray(b"x") * size  # touched, so that it is resident
+    assert peak_memory("cpu") >= len(block)
+    del block
+    assert peak_memory("cpu") >= size, "it does not fall"
