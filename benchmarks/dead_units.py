@@ -34,7 +34,7 @@ from typing import Any
 import torch
 from measure import parser, report, save
 from torch import Tensor
-from torch.nn import BatchNorm1d, Embedding, Module, ModuleList, ReLU, Sequential
+from torch.nn import Embedding, Module, ModuleList
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch_geometric.nn import BatchNorm, LayerNorm
 from torch_geometric.utils import from_smiles
@@ -56,7 +56,7 @@ LR = 0.01  # the paper's for most networks with FOG
 NORMS: dict[str, Callable[[int], Module]] = {
     "paper": lambda size: BatchNorm(size, allow_single_element=True),
     "eps 1e-2": lambda size: BatchNorm(size, eps=1e-2, allow_single_element=True),
-    "norm first": lambda size: Sequential(BatchNorm1d(size), ReLU()),
+    "norm first": lambda size: BatchNorm(size, allow_single_element=True),
     "layer norm": lambda size: LayerNorm(size, mode="node"),
 }
 ALONE = "without FOG"
@@ -66,7 +66,7 @@ def with_norm(net: Module, name: str) -> Module:
     """Replaces the norms of each FOG, which have no random weights."""
     for fog in [module for module in net.modules() if isinstance(module, FOG)]:
         fog.norm_1, fog.norm_2 = NORMS[name](fog.h1), NORMS[name](fog.h2)
-        fog._relu = name != "norm first"  # there, the norm's own ReLU follows it
+        fog.act_first = name != "norm first"
     return net
 
 

@@ -77,7 +77,7 @@ def layouts(adj: Adjacency, repeats: int) -> list[dict[str, Any]]:
     table = []
     for widths in ((144, 144, 16, 8), (160, 80, 12, 6), (98, 49, 9, 4)):
         x = torch.randn(adj.num_targets, widths[0], requires_grad=True)
-        ours, rows = FOG(*widths), RowsFOG(*widths)
+        ours, rows = FOG(*widths, act_first=True), RowsFOG(*widths)
         actions: dict[str, Action] = {
             "nodes last": lambda m=ours, x=x: m(x, adj).sum().backward(),
             "nodes first": lambda m=rows, x=x: m(x, adj).sum().backward(),

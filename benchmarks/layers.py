@@ -78,7 +78,7 @@ def agree(
 
 def literal_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, Any]]:
     x = torch.randn(edges.num_rows, 144, requires_grad=True)
-    fog, literal = FOG(144, 144, 16, 8), LiteralFOG(144, 144, 16, 8)
+    fog, literal = FOG(144, 144, 16, 8, act_first=True), LiteralFOG(144, 144, 16, 8)
     literal.load_state_dict(fog.state_dict())
     _check_equal(fog, literal, x, edges, plain)
     seconds = medians({"fog": step(fog, x, edges), "literal": step(literal, x, plain)}, repeats)

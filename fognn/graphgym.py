@@ -9,6 +9,7 @@ All have ``gnn.dim_inner`` channels in total. The config has a group ``fog``:
 
 - ``fog.channels``: FOG's part of the channels; 0 is half of them. (default: 0)
 - ``fog.eps``: The :math:`\epsilon` of FOG's norms. (default: 1e-5)
+- ``fog.act_first``: Whether FOG's activation is before its norm, as in the paper. (default: False)
 - ``fog.edge_dim``: Size of the edge features in FOG; 0 is none. (default: 0)
 """
 
@@ -71,7 +72,11 @@ class _Layer(Module):
                 raise ValueError(f"{name}: fog.channels must lie in 1..{dim_out - 1}, got {p}")
             self.host = host(replace(layer_config, dim_out=dim_out - p), **kwargs)
         self.fog = FOG(
-            layer_config.dim_in, p, edge_dim=cfg.fog.edge_dim or None, eps=float(cfg.fog.eps)
+            layer_config.dim_in,
+            p,
+            edge_dim=cfg.fog.edge_dim or None,
+            eps=float(cfg.fog.eps),
+            act_first=bool(cfg.fog.act_first),
         )
 
     def forward(self, batch: Any) -> Any:
@@ -97,7 +102,8 @@ class _GatedGCN(Module):
 def _set_config(config: Any) -> None:
     config.fog = type(config)()
     config.fog.channels = 0
-    config.fog.eps = 1e-2
+    config.fog.eps = 1e-5
+    config.fog.act_first = False
     config.fog.edge_dim = 0
 
 

@@ -71,7 +71,7 @@ HOSTS = {
 }
 BUILT_IN = tuple(HOSTS)  # without those of register_host
 # Settings of networks with FOG.
-FOG_SETTINGS = ("fog_channels", "h1", "h2", "fog_norm", "fog_act", "fog_eps")
+FOG_SETTINGS = ("fog_channels", "h1", "h2", "fog_norm", "fog_act", "fog_eps", "fog_act_first")
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
 
 
@@ -97,9 +97,10 @@ def create_model(name: str, task: str | Task | None = None, **settings: Any) -> 
         **settings (optional): For networks on graphs: ``channels`` (64), ``layers`` (4),
             ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
             ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_norm`` (``"batch_norm"``),
-            ``fog_act`` (``"relu"``) and ``fog_eps`` (``1e-5``), the arguments ``norm``, ``act`` and
-            ``eps`` of :class:`fognn.nn.FOG`; all but GIN: ``head_channels`` (the first hidden width
-            of the MLP at the end, half of its input); and the host's settings: ``norm`` (GCN),
+            ``fog_act`` (``"relu"``), ``fog_eps`` (``1e-5``) and ``fog_act_first`` (:obj:`True`, as
+            in the paper), arguments of :class:`fognn.nn.FOG`; all but GIN: ``head_channels`` (the
+            first hidden width of the MLP at the end, half of its input); and the host's settings:
+            ``norm`` (GCN),
             ``heads`` (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and
             ``benchmark`` (GraphSAGE), ``hidden`` (GIN, the inner width of each layer). For few-shot
             networks: the arguments of :class:`FewShotNet`.
@@ -132,6 +133,7 @@ def _graph_net(
     fog_norm: str | None = None,
     fog_act: str | None = None,
     fog_eps: float | None = None,
+    fog_act_first: bool | None = None,
     head_channels: int | None = None,
     **options: Any,
 ) -> GraphNet:
@@ -153,9 +155,10 @@ def _graph_net(
     p = 0
     if fog_name:
         p = _fog_channels(name, channels, fog_channels, alone=host is None)
-        norm = _fog_norm(fog_norm, fog_act, fog_eps)
+        norm = _fog_norm(fog_norm, fog_act, fog_eps, fog_act_first)
     else:
-        given = zip(FOG_SETTINGS, (fog_channels, h1, h2, fog_norm, fog_act, fog_eps), strict=True)
+        values = (fog_channels, h1, h2, fog_norm, fog_act, fog_eps, fog_act_first)
+        given = zip(FOG_SETTINGS, values, strict=True)
         for setting, value in given:
             if value is not None:
                 raise ValueError(
@@ -201,7 +204,9 @@ def _fog_channels(name: str, channels: int, fog_channels: int | None, alone: boo
     return p
 
 
-def _fog_norm(norm: str | None, act: str | None, eps: float | None) -> dict[str, Any]:
+def _fog_norm(
+    norm: str | None, act: str | None, eps: float | None, act_first: bool | None
+) -> dict[str, Any]:
     r"""Returns the arguments of FOG, by default those of the paper."""
     norm = "batch_norm" if norm is None else norm
     act = "relu" if act is None else act
@@ -217,7 +222,9 @@ def _fog_norm(norm: str | None, act: str | None, eps: float | None) -> dict[str,
     number = isinstance(eps, int | float) and not isinstance(eps, bool)
     if eps is not None and not (number and 0 < eps < math.inf):
         raise ValueError(f"create_model: fog_eps must be a positive number, got {eps!r}")
-    return {"norm": norm, "act": act, "eps": 1e-5 if eps is None else eps}
+    if act_first not in (None, True, False):
+        raise ValueError(f"create_model: fog_act_first must be a bool, got {act_first!r}")
+    return {"norm": norm, "act": act, "eps": eps, "act_first": act_first is not False}
 
 
 def _node_encoder(task: Task, channels: int) -> Module:

@@ -127,7 +127,7 @@ class FewShotLayer(Module):
         self.neighbours = neighbours
         p = {"gnn": 0, "fog": out_channels, "gnn+fog": out_channels // 2}[kind]
         self.adjacency = AdjacencyMLP(in_channels)
-        self.fog = DenseFOG(in_channels, p, eps=1e-5) if p else None  # as in the paper
+        self.fog = DenseFOG(in_channels, p, act_first=True) if p else None  # as in the paper
         self.conv = DenseGraphConv(in_channels, out_channels - p) if p < out_channels else None
         self.norm = BatchNorm(out_channels)
 

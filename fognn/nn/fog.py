@@ -54,11 +54,12 @@ class FOG(GraphLayer):
     \mathbf{e}_{vu}`. The sum factorises as before: :math:`\mathbf{W}_e` is applied to the sum of
     the edge features of each node.
 
-    A unit that is zero on all nodes of the training data has a running variance near zero, and
-    evaluation divides by its square root: a node that activates the unit is multiplied by up to
-    :math:`1 / \sqrt{\epsilon}`. By default, this is 10; in the paper's form, :obj:`eps=1e-5`, about
-    300. With a small :obj:`eps`, a warning is issued once if there are such units when a network is
-    switched from training to evaluation.
+    The equation is the paper's, with ReLU before the norm. By default the order is the other one,
+    :math:`\textrm{ReLU}(\textrm{BN}(\mathbf{W} \mathbf{x}))`: a unit that ReLU makes zero on all
+    nodes of the training data has a running variance near zero, and a norm after it divides by the
+    square root in evaluation, so that a node that activates the unit is multiplied by up to
+    :math:`1 / \sqrt{\epsilon}`, about 300. In the paper's form, :obj:`act_first=True`, a warning is
+    issued once if there are such units when a network is switched from training to evaluation.
 
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
@@ -76,9 +77,10 @@ class FOG(GraphLayer):
         act (str or Callable, optional): The activation that takes the place of ReLU, by a name
             that PyG's resolver accepts or as a function, or :obj:`None`.
             (default: :obj:`"relu"`)
-        eps (float, optional): The norm's :math:`\epsilon`, which is added to the variance;
-            :obj:`1e-5` in the paper. (default: :obj:`1e-2` for :obj:`"batch_norm"`, else that of
-            the norm)
+        eps (float, optional): The norm's :math:`\epsilon`, which is added to the variance.
+            (default: that of the norm, :obj:`1e-5`)
+        act_first (bool, optional): If set to :obj:`True`, the activation is applied before the
+            norm, as in the paper. (default: :obj:`False`)
         check (bool, optional): If set to :obj:`True`, raises a :class:`ValueError` that names the
             row if features or weights hold NaN or infinity. This costs a pass over the features.
             (default: :obj:`False`)
@@ -107,6 +109,7 @@ class FOG(GraphLayer):
         norm: str | Callable[..., Module] | None = "batch_norm",
         act: str | Callable[[Tensor], Tensor] | None = "relu",
         eps: float | None = None,
+        act_first: bool = False,
         check: bool = False,
     ) -> None:
         super().__init__()
@@ -117,6 +120,7 @@ class FOG(GraphLayer):
         self.h1 = default_h1 if h1 is None else checks.positive_int("FOG", "h1", h1)
         self.h2 = default_h2 if h2 is None else checks.positive_int("FOG", "h2", h2)
         self.edge_dim = edge_dim
+        self.act_first = act_first
         self.check = check
         self._warned = False
 
@@ -189,16 +193,19 @@ class FOG(GraphLayer):
         r"""Returns :math:`\tilde{\mathbf{h}}_v`, ``[h1, num_nodes]``, of all arguments in order."""
         parts = [_linear(self.lin_1, part.t()) for part in x]
         h = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return _norm(self.norm_1, self._activate(h))
+        return self._normalise(self.norm_1, h)
 
     def shrink_again(self, h: Tensor) -> Tensor:
         r"""Returns :math:`\tilde{\mathbf{h}}_u`, ``[h2, num_nodes]``, from :meth:`shrink`."""
-        return _norm(self.norm_2, self._activate(_linear(self.lin_2, h)))
+        return self._normalise(self.norm_2, _linear(self.lin_2, h))
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
         r"""Returns :math:`\mathbf{W}_{vu} (\tilde{\mathbf{h}}_v \otimes \mathbf{s}_v)` from
         ``[h1, num_nodes]`` and the sums ``[num_nodes, h2]``."""
         return kron_linear(h_v, h_sum.t(), self.lin_vu.weight, self.lin_vu.bias)
+
+    def _normalise(self, norm: Any, h: Tensor) -> Tensor:
+        return _norm(norm, self._activate(h)) if self.act_first else self._activate(_norm(norm, h))
 
     def _activate(self, h: Tensor) -> Tensor:
         if self._relu:
@@ -208,6 +215,8 @@ class FOG(GraphLayer):
     def num_dead_units(self) -> int:
         r"""Returns the number of units that have been zero on all nodes for many training steps and
         whose factor in evaluation is not limited by :obj:`eps`."""
+        if not self.act_first:
+            return 0
         dead = 0
         for norm in (self.norm_1, self.norm_2):
             # A user's own norm may have no running statistics, and a larger eps limits the factor.
@@ -239,7 +248,8 @@ def warn_of_dead_units(layers: Sequence[FOG]) -> None:
     warnings.warn(
         "FOG: units have been zero on all nodes for many training steps (running variance below "
         "1e-6). In evaluation a node that activates one of them is multiplied by up to "
-        "1 / sqrt(eps), about 300; eps=1e-2 (fog_eps in create_model) limits this to 10",
+        "1 / sqrt(eps), about 300. With act_first=False (fog_act_first in create_model) the norm "
+        "is before the activation, which prevents this",
         stacklevel=3,
     )
 
@@ -257,7 +267,7 @@ def _resolve_norm(norm: Any, channels: int, eps: float | None) -> Any:
         raise ValueError(f"FOG: eps must be a positive number, got {eps!r}")
     options = {} if eps is None else {"eps": eps}
     if norm == "batch_norm":
-        return BatchNorm(channels, **({"eps": 1e-2} | options), allow_single_element=True)
+        return BatchNorm(channels, **options, allow_single_element=True)
     if norm == "layer_norm":  # PyG's default mode takes statistics over all nodes of the batch
         return LayerNorm(channels, mode="node", **options)
     if isinstance(norm, Module | str) or not callable(norm):

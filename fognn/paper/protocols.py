@@ -52,9 +52,9 @@ def protocol(
 
     Without such a row, the network has 64 channels and 4 layers (3 layers for images), and is
     trained like FOG on the same dataset (for images: like FOG on miniImageNet). On your own data,
-    it is trained with the defaults of :class:`~fognn.training.TrainingConfig`, and FOG's norms have
-    an eps of 1e-2 in place of the paper's 1e-5; with ``data.neighbors``, in batches of 1,024 nodes,
-    and GCN with the mean over neighbours.
+    it is trained with the defaults of :class:`~fognn.training.TrainingConfig`, and FOG's norms are
+    before its activations, and not after them as in the paper; with ``data.neighbors``, in batches
+    of 1,024 nodes, and GCN with the mean over neighbours.
 
     Args:
         data (str): The name of a dataset, ``pyg:CLASS/NAME`` for a dataset of PyG, or your own file
@@ -142,7 +142,7 @@ def _own_start(data: DataConfig, model: str, seed: int) -> Config:
     if is_given(model):
         settings = {}
     elif model.endswith("fog"):  # no unit that is dead in training dominates in evaluation
-        settings["fog_eps"] = 1e-2
+        settings["fog_act_first"] = False
     return Config(
         DataConfig(data.name), ModelConfig(model, settings), TrainingConfig("l1", "mae"), seed
     )

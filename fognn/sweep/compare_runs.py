@@ -106,12 +106,13 @@ def networks(
 
 
 def _own(base: Config, model: str) -> dict[str, Any]:
-    r"""Returns the settings that a network has on the user's own data, such as FOG's eps."""
+    r"""Returns the settings of a network on the user's own data, such as the order of FOG's norm
+    and activation."""
     if not is_own(base.data):
         return {}
     values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
     settings = protocol(base.data.name, model, 0, values).model.settings
-    return {key: settings[key] for key in ("fog_eps", "norm") if key in settings}
+    return {key: settings[key] for key in ("fog_act_first", "norm") if key in settings}
 
 
 def measure(

@@ -65,7 +65,9 @@ def test_norm_and_activation_of_fog(name: str) -> None:
             assert isinstance(norm, LayerNorm)
             assert norm.eps == 0.1
         assert isinstance(fog.act, torch.nn.GELU)
+    assert not any(fog.act_first for fog in fogs(fog_act_first=False))
     for fog in fogs(fog_norm=None, fog_act=None, fog_eps=None):  # the paper's form
+        assert fog.act_first
         assert isinstance(fog.norm_1, BatchNorm)
         assert fog.norm_1.module.eps == fog.norm_2.module.eps == 1e-5
         assert fog.act is None

@@ -17,7 +17,7 @@ from fognn.paper import rows
 def literal(fog: FOG, x_source: Tensor, x_target: Tensor, edge_index: Tensor, weight=None, e=None):
     """The paper's equations as they stand: a loop over edges, a Kronecker product for each.
 
-    One norm sees all nodes; on a bipartite graph those of both sides.
+    By default FOG's norm is before its activation, in the paper after it. One norm sees all nodes; on a bipartite graph those of both sides.
     """
 
     def norm(module, h: Tensor) -> Tensor:
@@ -27,11 +27,14 @@ def literal(fog: FOG, x_source: Tensor, x_target: Tensor, edge_index: Tensor, we
             mean, var = h.mean(0), h.var(0, unbiased=False)
         return (h - mean) / (var + bn.eps).sqrt() * bn.weight + bn.bias
 
+    def shrunk(module, h: Tensor) -> Tensor:
+        return norm(module, torch.relu(h)) if fog.act_first else torch.relu(norm(module, h))
+
     same = x_source is x_target
     x = x_source if same else torch.cat([x_source, x_target])
-    h = norm(fog.norm_1, torch.relu(x @ fog.lin_1.weight.t() + fog.lin_1.bias))
+    h = shrunk(fog.norm_1, x @ fog.lin_1.weight.t() + fog.lin_1.bias)
     h_source, h_target = (h, h) if same else h.split([len(x_source), len(x_target)])
-    h_u = norm(fog.norm_2, torch.relu(h_source @ fog.lin_2.weight.t() + fog.lin_2.bias))
+    h_u = shrunk(fog.norm_2, h_source @ fog.lin_2.weight.t() + fog.lin_2.bias)
     total = [torch.zeros(fog.h1 * fog.h2, dtype=x.dtype) for _ in range(len(x_target))]
     for i, (u, v) in enumerate(edge_index.t().tolist()):
         neighbour = h_u[u] if e is None else h_u[u] + fog.lin_e.weight @ e[i]
@@ -57,6 +60,7 @@ def equal_in_values_and_gradients(fog: FOG, inputs: list[Tensor], compute, expec
 def random_fog(graph: Graph, *widths: int, training: bool = True, **options) -> FOG:
     torch.manual_seed(graph.seed % 2**31)
     in_channels, h1, h2, out_channels = widths
+    options = {"act_first": bool(graph.seed % 2)} | options
     fog = FOG(in_channels, out_channels, h1, h2, **options).double()
     for norm in (fog.norm_1, fog.norm_2):  # as after some training
         torch.nn.init.normal_(norm.module.running_mean)
@@ -172,17 +176,20 @@ NORMS = {
 
 @pytest.mark.parametrize("act", ["tanh", None, "relu", torch.nn.PReLU()], ids=str)
 @pytest.mark.parametrize("norm", NORMS)
-def test_norm_and_act_equal_the_modules_in_order(norm: str, act) -> None:
+@pytest.mark.parametrize("act_first", [True, False])
+def test_norm_and_act_equal_the_modules_in_order(norm: str, act, act_first: bool) -> None:
     torch.manual_seed(0)
     given_norm = {"own": NORMS["own"], "none": None}.get(norm, norm)
-    fog = FOG(4, 5, 3, 2, norm=given_norm, act=act).double()
+    fog = FOG(4, 5, 3, 2, norm=given_norm, act=act, act_first=act_first).double()
     x = torch.randn(6, 4).double()
     edge_index = torch.randint(0, 6, (2, 9))
     by_name = {"tanh": torch.tanh, "relu": torch.relu, None: lambda h: h}
     phi = act if isinstance(act, torch.nn.Module) else by_name[act]
     norms = [NORMS[norm](channels).double() for channels in (3, 2)]
-    h = norms[0](phi(fog.lin_1(x)))
-    h_u = norms[1](phi(fog.lin_2(h)))
+    h = fog.lin_1(x)
+    h = norms[0](phi(h)) if act_first else phi(norms[0](h))
+    h_u = fog.lin_2(h)
+    h_u = norms[1](phi(h_u)) if act_first else phi(norms[1](h_u))
     total = torch.zeros(6, 3, 2).double()
     for u, v in edge_index.t().tolist():
         total[v] += torch.outer(h[v], h_u[u])
@@ -198,17 +205,36 @@ def test_layer_norm_does_not_mix_nodes_and_takes_one() -> None:
     torch.testing.assert_close(fog(x, loops)[:1], one)
 
 
-def test_eps_limits_what_a_dead_unit_is_multiplied_by() -> None:
-    x, loop = torch.ones(1, 4), torch.tensor([[0], [0]])
-    factors = []
-    for eps in (1e-5, None):
-        fog = FOG(4, 5, 3, 2, eps=eps).eval()
-        torch.nn.init.ones_(fog.lin_1.weight)
-        torch.nn.init.zeros_(fog.lin_1.bias)
-        fog.norm_1.module.running_var.zero_()
-        factors.append(fog.shrink(x).max() / 4)
-        fog(x, loop)
-    torch.testing.assert_close(torch.stack(factors), torch.tensor([1e5**0.5, 10.0]))
+@pytest.mark.parametrize(("options", "factor"), [({}, 1e5**0.5), ({"eps": 1e-2}, 10.0)])
+def test_eps_limits_what_a_dead_unit_is_multiplied_by(options: dict, factor: float) -> None:
+    fog = FOG(4, 5, 3, 2, act_first=True, **options).eval()
+    torch.nn.init.ones_(fog.lin_1.weight)
+    torch.nn.init.zeros_(fog.lin_1.bias)
+    fog.norm_1.module.running_var.zero_()
+    found = fog.shrink(torch.ones(1, 4)).max() / 4
+    torch.testing.assert_close(found, torch.tensor(factor))
+
+
+def test_by_default_no_unit_dominates_in_evaluation() -> None:
+    """A unit that is zero on all training nodes, and one unseen node that activates it."""
+    torch.manual_seed(0)
+    x, loops = torch.randn(50, 4), torch.arange(50).repeat(2, 1)
+    largest = {}
+    for act_first in (True, False):
+        fog = FOG(4, 5, 3, 2, act_first=act_first)
+        with torch.no_grad():
+            fog.lin_1.bias.fill_(-100.0 if act_first else -3.0)
+            if not act_first:
+                fog.norm_1.module.bias.fill_(-5.0)  # zero on all nodes, after the norm
+            for _ in range(200):
+                fog(x, loops)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fog.eval()
+            fog.lin_1.bias += 100.0 if act_first else 0.0
+            largest[act_first] = float(fog.shrink(x * 2).abs().max())
+    assert largest[True] > 100
+    assert largest[False] < 10
 
 
 def test_dead_units_are_reported_once() -> None:
@@ -216,7 +242,7 @@ def test_dead_units_are_reported_once() -> None:
     x, edge_index = torch.randn(20, 4), torch.randint(0, 20, (2, 60))
 
     def trained(steps: int = 150, **options) -> FOG:
-        fog = FOG(4, 5, 3, 2, **({"eps": 1e-5} | options))
+        fog = FOG(4, 5, 3, 2, **({"act_first": True} | options))
         with torch.no_grad():
             fog.lin_1.bias[1] = -100.0  # ReLU gives zero for every node
             for _ in range(steps):
@@ -225,7 +251,9 @@ def test_dead_units_are_reported_once() -> None:
 
     fog = trained()
     assert (fog.num_dead_units(), trained(1).num_dead_units()) == (1, 0)
-    with pytest.warns(UserWarning, match=r"FOG: units have been zero on all nodes .* eps=1e-2"):
+    with pytest.warns(
+        UserWarning, match=r"FOG: units have been zero on all nodes .* act_first=False"
+    ):
         torch.nn.Sequential(fog).eval()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -233,7 +261,8 @@ def test_dead_units_are_reported_once() -> None:
         copy.deepcopy(fog).train().eval()
         for quiet in (
             trained(1),
-            trained(eps=None),  # the default, 1e-2
+            trained(act_first=False),
+            trained(eps=1e-2),
             trained(norm="layer_norm"),
             trained(norm=None, eps=None),
             FOG(-1, 5),

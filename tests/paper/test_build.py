@@ -55,17 +55,18 @@ def test_the_few_shot_widths_are_those_of_the_row(row: Row) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=name)
 def test_fog_has_the_paper_s_form(row: Row) -> None:
-    """ReLU, then batch norm with an eps of 1e-5: not the default of the layer."""
+    """ReLU before batch norm: not the default of the layer."""
     fogs = [module for module in build(row).modules() if isinstance(module, FOG)]
     assert bool(fogs) == ("FOG" in row.model)
     for fog in fogs:
         assert fog.act is None
         assert fog._relu
+        assert fog.act_first
         for norm in (fog.norm_1, fog.norm_2):
             assert isinstance(norm, BatchNorm)
             assert norm.module.eps == 1e-5
     config = config_of(row)
-    assert not {"fog_norm", "fog_act", "fog_eps"} & config.model.settings.keys()
+    assert not {"fog_norm", "fog_act", "fog_eps", "fog_act_first"} & config.model.settings.keys()
 
 
 def test_other_readings_of_the_paper() -> None:

@@ -250,12 +250,12 @@ def test_the_command_of_a_run_gives_the_run(table: str) -> None:
 
 def test_the_norm_of_fog_on_ones_own_file(tmp_path: Path) -> None:
     write_graphs(tmp_path / "graphs.npz", molecules(12))
-    for model, eps in (("gin+fog", 1e-2), ("fog", 1e-2), ("gin", None)):
+    for model, first in (("gin+fog", False), ("fog", False), ("gin", None)):
         config = protocol(str(tmp_path / "graphs.npz"), model)
-        assert config.model.settings.get("fog_eps") == eps
-        assert "fog_eps" not in command_of(config)
-    changed = protocol(str(tmp_path / "graphs.npz"), "fog", 0, {"model.fog_eps": 1e-5})
-    assert "model.fog_eps=1.0e-05" in command_of(changed)
+        assert config.model.settings.get("fog_act_first") is first
+        assert "fog_act_first" not in command_of(config)
+    changed = protocol(str(tmp_path / "graphs.npz"), "fog", 0, {"model.fog_act_first": True})
+    assert "model.fog_act_first=true" in command_of(changed)
 
 
 def test_the_command_of_ones_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
