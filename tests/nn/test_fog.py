@@ -17,7 +17,8 @@ from fognn.paper import rows
 def literal(fog: FOG, x_source: Tensor, x_target: Tensor, edge_index: Tensor, weight=None, e=None):
     """The paper's equations as they stand: a loop over edges, a Kronecker product for each.
 
-    By default FOG's norm is before its activation, in the paper after it. One norm sees all nodes; on a bipartite graph those of both sides.
+    By default FOG's norm is before its activation, in the paper after it. One norm sees all nodes;
+    on a bipartite graph those of both sides.
     """
 
     def norm(module, h: Tensor) -> Tensor:
@@ -251,9 +252,7 @@ def test_dead_units_are_reported_once() -> None:
 
     fog = trained()
     assert (fog.num_dead_units(), trained(1).num_dead_units()) == (1, 0)
-    with pytest.warns(
-        UserWarning, match=r"FOG: units have been zero on all nodes .* act_first=False"
-    ):
+    with pytest.warns(UserWarning, match=r"units have been zero on all nodes .* act_first=False"):
         torch.nn.Sequential(fog).eval()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -10,7 +10,7 @@ from compared_runs import FakeTraining
 from tiny_runs import molecules
 
 from fognn.models import count_parameters, create_model
-from fognn.models.registry import HOSTS
+from fognn.models.registry import FOG_SETTINGS, HOSTS
 from fognn.paper.compared import Compared
 from fognn.paper.ledger import ledger_of
 from fognn.paper.protocols import command_of, protocol
@@ -39,7 +39,7 @@ def test_both_networks_of_a_host_differ_in_the_network_alone(graphs: Path) -> No
     assert [run.label for run in (host, fog, *others)] == ["GatedGCN-E", "GatedGCN-E+FOG", "FOG"]
     one, two = flat(host.config.to_dict()), flat(fog.config.to_dict())
     different = {name for name in one | two if one.get(name) != two.get(name)}
-    of_fog = {"model.fog_channels", "model.h1", "model.h2"}
+    of_fog = {f"model.{name}" for name in FOG_SETTINGS}
     assert different <= {"model.name", "model.channels", "model.head_channels", *of_fog}
     assert (one["training.epochs"], one["model.layers"]) == (1, 4)
     task = task_of(host.config.data)

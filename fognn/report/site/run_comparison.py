@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fognn.models.registry import FOG_SETTINGS
 from fognn.paper.ledger import LedgerEntry
 from fognn.paper.pairing import paired_difference
 from fognn.paper.scores import check_result, peak_memory, score_of
@@ -24,7 +25,7 @@ __all__ = ["View", "runs_context"]
 _SAME = ("seed", "machine.", "data.folder")
 # FOG's own settings, and the width, which is chosen for an equal number of parameters.
 _OF_FOG = (
-    *("model.name", "model.h1", "model.h2", "model.fog_channels"),
+    *("model.name", *(f"model.{name}" for name in FOG_SETTINGS)),
     *("model.channels", "model.head_channels", "model.hidden"),
 )
 _MUCH = 0.05  # a relative difference in parameters that is worth a sentence
