@@ -83,7 +83,10 @@ def points(max_edges: int) -> list[tuple[str, int, int, int]]:
 def layers_of(series: str, edges: int, channels: int) -> dict[str, Module]:
     if series == INNER:
         fogs = [(16, h2) for h2 in (2, 4, 8, 16)] + [(h1, 8) for h1 in (4, 8, 32)]
-        both = {f"FOG(h1={h1}, h2={h2})": FOG(channels, channels, h1, h2) for h1, h2 in fogs}
+        both: dict[str, Module] = {
+            f"FOG(h1={h1}, h2={h2})": FOG(channels, channels, h1, h2, act_first=True)
+            for h1, h2 in fogs
+        }
         # A million edges show what an edge costs that costs so much.
         for h1, h2 in fogs if edges <= 1_000_000 else ():
             name = f"FOG as written(h1={h1}, h2={h2})"
@@ -91,7 +94,7 @@ def layers_of(series: str, edges: int, channels: int) -> dict[str, Module]:
         return both
     half = channels // 2
     return {
-        "FOG": FOG(channels, channels),
+        "FOG": FOG(channels, channels, act_first=True),
         "GCN": GCNConv(channels, channels),
         "GCN+FOG": WithFOG(GCNConv(channels, half), half),
         "FOG as written": LiteralFOG(channels, channels),

@@ -125,7 +125,8 @@ def table(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="TABLE", help="pattern, cluster, zinc, tsp, few-shot, widths or limits."
+            metavar="TABLE",
+            help="pattern, cluster, zinc, tsp, few-shot, widths or limits; or compare.",
         ),
     ],
     markdown: Annotated[bool, typer.Option("--markdown", help="As markdown.")] = False,
@@ -137,11 +138,12 @@ def table(
     ] = "batches",
     results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
 ) -> None:
-    """Print a table of the paper with the printed and the measured figures.
+    """Print a table of the paper with the printed and the measured figures, or all comparisons.
 
     \b
-    Example:
+    Examples:
       fognn table zinc --markdown --at best
+      fognn table compare
     """
     forms = [name for name, given in zip(_FORMS, (markdown, latex, csv), strict=True) if given]
     if len(forms) > 1:

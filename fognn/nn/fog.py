@@ -205,11 +205,14 @@ class FOG(GraphLayer):
         return kron_linear(h_v, h_sum.t(), self.lin_vu.weight, self.lin_vu.bias)
 
     def _normalise(self, norm: Any, h: Tensor) -> Tensor:
-        return _norm(norm, self._activate(h)) if self.act_first else self._activate(_norm(norm, h))
+        if self.act_first:
+            return _norm(norm, self._activate(h))
+        # A user's own norm may need its output for the gradient.
+        return self._activate(_norm(norm, h), inplace=isinstance(norm, BatchNorm | LayerNorm))
 
-    def _activate(self, h: Tensor) -> Tensor:
+    def _activate(self, h: Tensor, inplace: bool = True) -> Tensor:
         if self._relu:
-            return h.relu_()
+            return h.relu_() if inplace else h.relu()
         return h if self.act is None else self.act(h.t()).t()
 
     def num_dead_units(self) -> int:

@@ -49,7 +49,7 @@ def network(name: str, layers: int, classes: int = 3) -> Module:
             torch.nn.init.normal_(norm.running_mean)
             torch.nn.init.uniform_(norm.running_var, 0.5, 2.0)
             torch.nn.init.normal_(norm.weight)
-            torch.nn.init.normal_(norm.bias)
+            torch.nn.init.normal_(norm.bias, mean=1.0)  # most units are above zero
     return net.double()
 
 

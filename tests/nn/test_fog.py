@@ -199,6 +199,13 @@ def test_norm_and_act_equal_the_modules_in_order(norm: str, act, act_first: bool
     fog.reset_parameters()
 
 
+def test_a_norm_whose_gradient_needs_its_output() -> None:
+    """A ReLU in place would change it."""
+    fog = FOG(4, 5, 3, 2, norm=lambda size: torch.nn.Sequential(torch.nn.Tanh()))
+    fog(torch.randn(6, 4), torch.randint(0, 6, (2, 9))).sum().backward()
+    assert all(value.grad is not None for value in fog.parameters())
+
+
 def test_layer_norm_does_not_mix_nodes_and_takes_one() -> None:
     fog = FOG(4, 5, 3, 2, norm="layer_norm")
     x, loops = torch.randn(6, 4), torch.arange(6).repeat(2, 1)

@@ -87,14 +87,24 @@ def read_measurements(results: Path) -> Measurements:
     if not results.is_dir():
         raise ValueError(f"results must be a folder with ledgers, there is no folder {results}")
     tables = {table: compare(table, table_entries(results, table), AT, OVER) for table in TABLES}
-    comparisons = {}
+    others = Ledger(results / f"{RUNS}.jsonl").entries()
+    return Measurements(tables, others, read_comparisons(results))
+
+
+def read_comparisons(results: Path) -> dict[str, tuple[list[LedgerEntry], list[Choice]]]:
+    r"""Reads the runs of each comparison with the chosen learning rates, and its searches.
+
+    Args:
+        results (Path): The folder of the ledgers.
+    """
+    found = {}
     for file in sorted((results / COMPARE).glob("*.jsonl")):
         table = table_of(file.stem)
         choices = Choices(choices_file(results, table)).all()
         entries = chosen_entries(ledger_of(table, results).entries(), choices)
         if entries:
-            comparisons[file.stem] = (entries, choices)
-    return Measurements(tables, Ledger(results / f"{RUNS}.jsonl").entries(), comparisons)
+            found[file.stem] = (entries, choices)
+    return found
 
 
 def run_page(entry: LedgerEntry) -> str:

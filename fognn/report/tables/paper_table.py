@@ -11,6 +11,7 @@ from fognn.paper.ledger import Ledger
 from fognn.paper.search import table_entries
 from fognn.paper.tables import TABLES, check_table, label_of
 from fognn.report.metric import metric_of
+from fognn.report.tables.comparisons import comparisons_table
 from fognn.report.tables.forms import as_latex, as_markdown, as_text
 from fognn.report.tables.notes import notes_of, numbers_of
 from fognn.report.text import NONE, many
@@ -34,7 +35,8 @@ def report_table(
     It reads only the ledger. A table of two datasets is printed as two.
 
     Args:
-        table (str): One of :obj:`fognn.paper.tables.TABLES`.
+        table (str): One of :obj:`fognn.paper.tables.TABLES`; or ``"compare"``, for the comparisons
+            of ``fognn compare``, which are always at the best epoch and over items.
         results (Path, optional): The folder of the ledgers. (default: :obj:`results`)
         form (str, optional): :obj:`"text"`, :obj:`"markdown"`, :obj:`"latex"` (with the package
             ``booktabs``), or :obj:`"csv"`, with all digits.
@@ -43,8 +45,10 @@ def report_table(
         over (str, optional): Which average: over :obj:`"batches"`, as in the public benchmark, or
             over :obj:`"items"`.
     """
-    check_table("report_table", table)
     checks.one_of("report_table", "form", form, FORMS)
+    if table == "compare":
+        return comparisons_table(Path(results), form)
+    check_table("report_table", table)
     entries = Ledger(Path(results) / f"{table}.jsonl").entries()
     lines = compare(table, table_entries(Path(results), table), at, over)
     if form == "csv":
