@@ -15,7 +15,7 @@ _HEADER = [
     "data",
     "host",
     "metric",
-    "host alone",
+    "alone",
     "with FOG",
     "FOG − host",
     "95 % interval",
