@@ -117,8 +117,9 @@ def predict(
     output: Annotated[Path, typer.Option("--output", "-o", help="The csv file to write.")],
     checkpoint: Checkpoint = "best",
     smiles_column: Annotated[
-        str, typer.Option(help="Column of the SMILES strings in a csv file.")
-    ] = "smiles",
+        str | None,
+        typer.Option(help="Column of the SMILES strings in a csv file. [that of the training]"),
+    ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Skip lines of a csv file that cannot be read.")
     ] = False,

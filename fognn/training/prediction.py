@@ -34,7 +34,7 @@ def predict(
     source: str | Path,
     output: str | Path,
     checkpoint: str = "best",
-    smiles_column: str = "smiles",
+    smiles_column: str | None = None,
     skip_bad: bool = False,
     batch_size: int = 128,
     device: str = "auto",
@@ -60,7 +60,7 @@ def predict(
         output (str): The csv file to write.
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
         smiles_column (str, optional): csv file: the column of the SMILES strings.
-            (default: :obj:`"smiles"`)
+            (default: that of the training)
         skip_bad (bool, optional): csv file: if set to :obj:`True`, skips lines that cannot be read.
             (default: :obj:`False`)
         batch_size (int, optional): Number of graphs in a batch; of nodes, for a run with sampled
@@ -101,7 +101,7 @@ def predict(
 
 
 def _read(
-    source: str | Path, config: Config, task: Task, smiles_column: str, skip_bad: bool
+    source: str | Path, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
 ) -> tuple[list[Data], Sequence[int]]:
     r"""Returns the graphs, and their numbers in the input."""
     if is_pyg_name(str(source)) or not str(source).lower().endswith(".csv"):
@@ -114,7 +114,10 @@ def _read(
             f"trained on {config.data.name} and not on molecules, got {str(source)!r}"
         )
     table = read_molecules(
-        source, smiles_column, skip_bad=skip_bad, features="zinc" if of_zinc else "pyg"
+        source,
+        smiles_column or config.data.smiles,
+        skip_bad=skip_bad,
+        features="zinc" if of_zinc else "pyg",
     )
     if not table.graphs:
         raise ValueError(f"source must have at least one molecule, got {str(source)!r}")

@@ -389,8 +389,9 @@ def test_graphs_without_edges_and_columns_of_tokens(tmp_path: Path) -> None:
 
 def test_predictions_are_in_the_unit_of_the_targets(tmp_path: Path) -> None:
     lines = [f"{text},{1000 + 100 * len(text)}.5" for text in SMILES * 4]
-    data = csv_of(tmp_path, "smiles,y", *lines)
-    values = {"data.target": "y", "training.epochs": 30, "training.lr": 0.01, "model.channels": 16}
+    data = csv_of(tmp_path, "molecule,y", *lines)
+    values: dict[str, Any] = {"data.target": "y", "data.smiles": "molecule"}
+    values |= {"training.epochs": 30, "training.lr": 0.01, "model.channels": 16}
     config = protocol(data.name, "gin", 0, values | {"training.batch_size": 8})
     result = fit(config, tmp_path / "run", quiet=True)
     # Numbers of about 1,600: without standardisation, 30 epochs would not reach them.
