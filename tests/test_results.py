@@ -39,3 +39,30 @@ def test_no_path_of_a_machine(path: Path) -> None:
     assert not re.search(r"[\" =](/(work|tmp|root|home|Users)/|[A-Z]:\\\\)", path.read_text())
     if path.suffix == ".jsonl":
         assert all(json.loads(line)["key"] for line in path.read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    "path", sorted((RESULTS / "compare").glob("*.jsonl")), ids=lambda path: path.stem
+)
+def test_a_comparison_is_fair(path: Path) -> None:
+    entries = Ledger(path).entries()
+    assert len(entries) == len(path.read_text().splitlines()), "all lines are valid"
+    assert len({entry.result["fingerprint"] for entry in entries}) == 1, "the same splits"
+    sizes: dict[tuple[str, str], set[int]] = {}
+    rates: dict[tuple[str, str], set[float]] = {}
+    for entry in entries:
+        network = entry.row, entry.variant
+        sizes.setdefault(network, set()).add(entry.result["parameters"])
+        if entry.seed == 0:
+            rates.setdefault(network, set()).add(entry.config["training"]["lr"])
+        assert entry.result["command"].startswith(f"fognn train {shlex.quote(entry.data)} ")
+    assert len({frozenset(tried) for tried in rates.values()}) == 1, "the same tries"
+    for (row, variant), (size,) in sizes.items():
+        budget = int(row.rpartition("-")[2])
+        assert abs(size - budget) <= 0.01 * budget
+        assert not variant or size <= min(sizes[row, ""])
+    alike = {
+        json.dumps({k: v for k, v in entry.config["training"].items() if k != "lr"})
+        for entry in entries
+    }
+    assert len(alike) == 1, "the same training"
