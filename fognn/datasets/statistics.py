@@ -56,7 +56,7 @@ class Counts:
             total = int(self.classes.sum())
             for label, many in enumerate(self.classes.tolist()):
                 out[f"label {label}, share"] = many / total
-        if self.labels is not None:
+        if self.labels is not None and len(self.labels):
             out["label, mean"] = self.labels.double().mean().item()
             if len(self.labels) > 1:
                 out["label, s.d."] = self.labels.double().std().item()
@@ -118,6 +118,7 @@ def count_graphs(dataset: InMemoryDataset | Sequence[Data]) -> Counts:
     if "y" in data:
         if data.y.is_floating_point():
             labels = data.y.reshape(-1)
+            labels = labels[~labels.isnan()]  # missing ones
         else:
             count_values("count_graphs: dataset", "y", [data.y])  # raises for too many classes
             classes = data.y.reshape(-1).bincount()

@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from fognn.datasets.catalog import CATALOG, dataset_info
+from fognn.datasets.smiles_csv import read_smiles_csv
 from fognn.report.drawings import DrawOptions, report_csv, report_dataset, report_datasets
+from fognn.report.drawings.data_report import _molecule_caption
 
 
 @pytest.fixture(autouse=True)
@@ -142,3 +144,15 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "fognn[report]" in text
     with pytest.raises(ImportError, match=r"fognn\[report\]"):
         DrawOptions(output=tmp_path / "x.png")
+
+
+def test_a_csv_with_several_targets_and_gaps(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    path = tmp_path / "a.csv"
+    path.write_text("smiles,a,b\nCCO,1,\nCC,0,1\nC,,\n")
+    lines = list(report_csv(path, target_column="a,b"))
+    assert lines[0] == "target a, b: 2 columns of yes or no (classification), 3 missing"
+    assert lines[1] == "1 molecules without a target are left out"
+    assert "nan" not in lines[2]
+    captions = _molecule_caption(0, read_smiles_csv(path, target_column="a,b")[0][0])
+    assert captions == "CCO, y = 1, –"

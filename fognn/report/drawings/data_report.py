@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from fognn.datasets.catalog import CATALOG, DatasetInfo, where
 from fognn.datasets.few_shot import ImageSet
-from fognn.datasets.smiles_csv import read_smiles_csv
+from fognn.datasets.smiles_csv import column_names, read_molecules
 from fognn.datasets.statistics import count, count_graphs
 from fognn.report.drawings.drawing import Drawing, check_output, save_drawing
 from fognn.report.drawings.page import table_html
@@ -125,7 +125,8 @@ def report_csv(
         path (str or Path): A csv file with a header.
         smiles_column (str, optional): The column of the SMILES strings.
             (default: :obj:`"smiles"`)
-        target_column (str, optional): The column of a number to learn. (default: :obj:`None`)
+        target_column (str, optional): The column to learn, or several with commas between them.
+            (default: :obj:`None`)
         skip_bad (bool, optional): Whether to skip lines that give no graph; if not, the first of
             them raises a :class:`ValueError`. (default: :obj:`False`)
         draw (DrawOptions, optional): The drawing. (default: no drawing)
@@ -134,7 +135,9 @@ def report_csv(
     with warnings.catch_warnings():
         # Said below, with each of the lines.
         warnings.filterwarnings("ignore", ".* lines were skipped", UserWarning)
-        graphs, bad = read_smiles_csv(path, smiles_column, target_column, skip_bad)
+        columns = column_names(path, target_column) if target_column is not None else ()
+        found = read_molecules(path, smiles_column, columns, skip_bad=skip_bad)
+    graphs, bad = found.graphs, found.bad
     if not graphs:
         raise ValueError(f"{path} must hold a molecule that can be read, it holds none")
     for line in bad[:_BAD_LINES]:
@@ -143,6 +146,10 @@ def report_csv(
         yield f"... and {len(bad) - _BAD_LINES:,} more"
     if bad:
         yield f"{len(bad):,} of {len(bad) + len(graphs):,} lines were skipped"
+    if found.targets is not None:
+        yield f"target {found.targets}"
+    if found.unlabelled:
+        yield f"{found.unlabelled:,} molecules without a target are left out"
     statistics = count_graphs(graphs).statistics()
     header = ("statistic", path.name)
     rows = [(name, number(value)) for name, value in statistics.items()]
@@ -199,7 +206,10 @@ def _caption(index: int, graph: Data) -> str:
 
 def _molecule_caption(index: int, graph: Data) -> str:
     # As long as it is: a panel or a page shortens it to its own width.
-    return f"{graph.smiles}, y = {graph.y.item():.3f}" if "y" in graph else str(graph.smiles)
+    if "y" not in graph:
+        return str(graph.smiles)
+    values = ["–" if value != value else f"{value:.4g}" for value in graph.y.flatten().tolist()]
+    return f"{graph.smiles}, y = {', '.join(values)}"
 
 
 def _draw(drawing: Drawing, draw: DrawOptions, stem: str, table: str) -> Sequence[str]:
