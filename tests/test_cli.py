@@ -25,7 +25,7 @@ import fognn
 from fognn.cli import main
 from fognn.models import list_models
 
-CSV = "name,smiles,sol\na,CCO,0.5\nb,CC(C,1\nc,CC#N,1.5\nd,[Au],2\n"
+CSV = "name,smiles,sol\na,CCO,0.5\nb,CC(C,1\nc,CC#N,1.5\nd,[Au+9],2\n"
 
 
 class Done(NamedTuple):
@@ -194,10 +194,10 @@ def test_other_columns(run, tmp_path: Path) -> None:
     )
 
 
-def test_unknown_atom_is_named_with_what_is_known(run, tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text("smiles\n[Au]\n")
+def test_an_atom_that_pyg_does_not_have_is_named(run, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("smiles\n[Au]\n[Au+9]\n")
     done = run("data", str(tmp_path / "mine.csv"))
-    assert_one_line(done, "line 2: atom 0 .*is 'Au', which is not known; known are C, O, N")
+    assert_one_line(done, r"line 3: atom 0 .*of '\[Au\+9\]' has formal_charge 9")
 
 
 @pytest.mark.parametrize(
@@ -440,7 +440,7 @@ def test_predict(run, trained: Path, tmp_path: Path) -> None:
     done = run(*arguments, "--skip-bad")
     assert (done.returncode, done.stdout) == (0, "out.csv: 2 predictions\n")
     lines = (tmp_path / "here" / "out.csv").read_text().splitlines()
-    assert lines[0] == "graph,smiles,prediction"
+    assert lines[0] == "row,smiles,prediction"
     assert [line.split(",")[1] for line in lines[1:]] == ["CCO", "CC#N"]
 
 

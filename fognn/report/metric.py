@@ -61,7 +61,7 @@ METRICS = {
     "accuracy": Metric("accuracy", percent=True),
     "f1": Metric("F1"),
     "mae": Metric("MAE", loss="L1 loss", higher_is_better=False),
-    "rmse": Metric("RMSE", loss="loss", higher_is_better=False),
+    "rmse": Metric("RMSE", loss="L1 or squared loss", higher_is_better=False),
     "roc_auc": Metric("ROC-AUC"),
     "average_precision": Metric("average precision"),
 }

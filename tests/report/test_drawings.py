@@ -28,7 +28,7 @@ def item(kind: str, folder: Path) -> Any:
     if kind == "cluster":
         return CLUSTER(folder, num_graphs=1)[0]
     if kind == "molecule":
-        return smiles_to_graph("CC(=O)Oc1ccccc1C(=O)O")
+        return smiles_to_graph("CC(=O)Oc1ccccc1C(=O)O", "zinc")
     if kind == "images":
         return torch.rand(3, 1, 28, 28)
     ring = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
@@ -140,18 +140,18 @@ def flat(smiles: str) -> str:
     "smiles", ["C", "CCO", "c1ccncc1C#N", "c1cc[nH]c1", "C[NH+](C)CC(=O)[O-]", "CS(=O)(=O)N"]
 )
 def test_there_and_back(smiles: str) -> None:
-    assert Chem.MolToSmiles(graph_to_molecule(smiles_to_graph(smiles))) == flat(smiles)
+    assert Chem.MolToSmiles(graph_to_molecule(smiles_to_graph(smiles, "zinc"))) == flat(smiles)
 
 
 def test_there_and_back_for_zinc(real_data: Path) -> None:
-    graphs, _ = read_smiles_csv(real_data / "zinc" / "zinc12k_test.csv")
+    graphs, _ = read_smiles_csv(real_data / "zinc" / "zinc12k_test.csv", features="zinc")
     for graph in graphs[:300]:
         assert Chem.MolToSmiles(graph_to_molecule(graph)) == flat(graph.smiles)
 
 
 @pytest.mark.parametrize("token", range(len(ATOMS)))
 def test_every_atom_can_be_drawn(token: int) -> None:
-    graph = smiles_to_graph("CC")
+    graph = smiles_to_graph("CC", "zinc")
     del graph.smiles  # which would be drawn instead
     graph.x = torch.tensor([token, 0])
     atom = graph_to_molecule(graph).GetAtomWithIdx(0)
@@ -162,7 +162,7 @@ def test_every_atom_can_be_drawn(token: int) -> None:
 
 
 def test_what_chemistry_forbids_is_drawn(capfd: pytest.CaptureFixture[str]) -> None:
-    graph = smiles_to_graph("C#N")
+    graph = smiles_to_graph("C#N", "zinc")
     del graph.smiles
     graph.x = torch.tensor([3, 3])  # a triple bond of two fluorines
     assert molecule_svg(graph).startswith("<svg")

@@ -98,13 +98,13 @@ def test_interval() -> None:
 @pytest.mark.parametrize("name", METRICS)
 def test_advantage(name: str) -> None:
     # Of an error less is better, of all others more.
-    sign = -1 if name == "mae" else 1
+    sign = -1 if name in ("mae", "rmse") else 1
     assert METRICS[name].advantage(3.0, 1.0) == 2.0 * sign
     assert METRICS[name].advantage(1.0, 3.0) == -2.0 * sign
 
 
 def test_units_of_losses() -> None:
     assert METRICS["mae"].loss == "L1 loss"
-    assert {METRICS[name].loss for name in METRICS if name != "mae"} == {
+    assert {METRICS[name].loss for name in METRICS if name not in ("mae", "rmse")} == {
         "cross-entropy loss (nats)"
     }
