@@ -65,10 +65,10 @@ def test_every_kind_overfits(tmp_path: Path, model: str) -> None:
     values = {
         "model.channels": 32,
         "training.batch_size": 16,
-        "training.epochs": 10,
+        "training.epochs": 14,
         "training.lr": 5e-3,
         "training.schedule": "step",
-        "training.step": 4,
+        "training.step": 6,
         "machine.threads": 1,
     }
     config = protocol(str(tmp_path / "graphs.npz"), model, 0, values)
