@@ -2,6 +2,8 @@ r"""The application, its entry point, and options that several commands have."""
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,6 +60,14 @@ DataFolder = Annotated[
 ]
 
 
+Workers = Annotated[str, typer.Option(help="Runs at a time; auto: the fastest number.")]
+Ray = Annotated[str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")]
+Shared = Annotated[
+    bool | None, typer.Option(help="Ray: whether all machines share the run folders.")
+]
+Runs = Annotated[Path, typer.Option(help="The folder of the run folders.")]
+Results = Annotated[Path, typer.Option(help="The folder of the ledgers.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Import = Annotated[
     Path | None,
     typer.Option("--import", help="A Python file to import first, which may register hosts."),
@@ -77,3 +87,15 @@ Checkpoint = Annotated[str, typer.Option(help="best (validation metric) or last 
 RunFolder = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run folder, or a checkpoint in one.")
 ]
+
+
+@contextmanager
+def exit_if_stopped() -> Iterator[None]:
+    r"""Ends the command with exit code 130 and a line if a run was interrupted."""
+    from fognn.utils.errors import Stopped
+
+    try:
+        yield
+    except Stopped as stop:
+        print("fognn:", stop, file=sys.stderr)
+        raise typer.Exit(130) from stop

@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from fognn.cli.app import Import, app, import_own
+from fognn.cli.app import (
+    Import,
+    Quiet,
+    Ray,
+    Results,
+    Runs,
+    Shared,
+    Workers,
+    app,
+    exit_if_stopped,
+    import_own,
+)
 from fognn.cli.settings import setting_options
 
 
@@ -43,21 +54,17 @@ def compare(
             "--set", help="A setting of all networks, such as model.layers=8. Repeatable."
         ),
     ] = None,
-    workers: Annotated[str, typer.Option(help="Runs at a time; auto: the fastest number.")] = "1",
-    ray: Annotated[
-        str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")
-    ] = None,
-    shared: Annotated[
-        bool | None, typer.Option(help="Ray: whether all machines share the run folders.")
-    ] = None,
+    workers: Workers = "1",
+    ray: Ray = None,
+    shared: Shared = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The folder of the pages. [RUNS/compare/NAME/report]"),
     ] = None,
-    runs: Annotated[Path, typer.Option(help="The folder of the run folders.")] = Path("runs"),
-    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+    runs: Runs = Path("runs"),
+    results: Results = Path("results"),
     imported: Import = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find out whether FOG helps on your data.
 
@@ -74,11 +81,10 @@ def compare(
     """
     from fognn.report.comparison import compare as compare_networks
     from fognn.training.config_section import assignments
-    from fognn.utils.errors import Stopped
 
     import_own(imported)
     count: Any = int(workers) if workers.isdigit() else workers
-    try:
+    with exit_if_stopped():
         result = compare_networks(
             data,
             [host.strip() for host in hosts.split(",")],
@@ -97,9 +103,6 @@ def compare(
             command=shlex.join(["fognn", *sys.argv[1:]]),
             **(settings | assignments(change or ())),
         )
-    except Stopped as stop:
-        print("fognn:", stop, file=sys.stderr)
-        raise typer.Exit(130) from stop
     print(result)
     if result.report is not None:
         print(f"The pages: {result.report}")

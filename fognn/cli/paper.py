@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from fognn.cli.app import DataFolder, app
+from fognn.cli.app import (
+    DataFolder,
+    Quiet,
+    Ray,
+    Results,
+    Runs,
+    Shared,
+    Workers,
+    app,
+    exit_if_stopped,
+)
 
 
 @app.command()
@@ -40,23 +50,19 @@ def reproduce(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the runs and their estimated times.")
     ] = False,
-    workers: Annotated[str, typer.Option(help="Runs at a time; auto: the fastest number.")] = "1",
-    ray: Annotated[
-        str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")
-    ] = None,
-    shared: Annotated[
-        bool | None, typer.Option(help="Ray: whether all machines share the run folders.")
-    ] = None,
+    workers: Workers = "1",
+    ray: Ray = None,
+    shared: Shared = None,
     export_: Annotated[
         str | None, typer.Option("--export", help="slurm: write a job array instead of training.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for --export.")] = Path(
         "slurm"
     ),
-    runs: Annotated[Path, typer.Option(help="The folder of the run folders.")] = Path("runs"),
-    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+    runs: Runs = Path("runs"),
+    results: Results = Path("results"),
     data_folder: DataFolder = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train the runs of a table of the paper.
 
@@ -77,7 +83,6 @@ def reproduce(
     from fognn.sweep.search_runs import search as searched
     from fognn.sweep.search_runs import trials
     from fognn.training.config_section import assignments
-    from fognn.utils.errors import Stopped
     from fognn.utils.files import user_path
 
     if export_ not in (None, "slurm"):
@@ -103,15 +108,12 @@ def reproduce(
             some, runs, results, count, ray, quiet, again=again, shared=shared, command=command
         )
 
-    try:
+    with exit_if_stopped():
         if search:
             planned, choices = searched(planned, results, train_all)
             for choice in choices:
                 print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
         summary = train_all(planned)
-    except Stopped as stop:
-        print("fognn:", stop, file=sys.stderr)
-        raise typer.Exit(130) from stop
     print(summary)
     if summary.failed:
         raise typer.Exit(1)
@@ -136,7 +138,7 @@ def table(
     over: Annotated[
         str, typer.Option(help="Average of the figures: over batches or items.")
     ] = "batches",
-    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+    results: Results = Path("results"),
 ) -> None:
     """Print a table of the paper with the printed and the measured figures, or all comparisons.
 
@@ -156,7 +158,7 @@ def table(
 @app.command()
 def collect(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Finished run folders.")],
-    results: Annotated[Path, typer.Option(help="The folder of the ledgers.")] = Path("results"),
+    results: Results = Path("results"),
 ) -> None:
     """Add finished runs, such as those of another machine, to the ledger.
 

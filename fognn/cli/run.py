@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from fognn.cli.app import Checkpoint, DataFolder, Device, Import, RunFolder, app, import_own
+from fognn.cli.app import (
+    Checkpoint,
+    DataFolder,
+    Device,
+    Import,
+    Quiet,
+    RunFolder,
+    app,
+    exit_if_stopped,
+    import_own,
+)
 from fognn.cli.settings import setting_options
 
 
@@ -41,7 +51,7 @@ def train(
     logger: Annotated[
         str | None, typer.Option(help="tensorboard, mlflow or wandb, in addition to metrics.csv.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: Quiet = False,
     imported: Import = None,
 ) -> None:
     """Train a network, by default with the settings of the paper.
@@ -62,10 +72,9 @@ def train(
     from fognn.paper.train_one import train as run
     from fognn.training.config_section import assignments
     from fognn.training.fabric import rank
-    from fognn.utils.errors import Stopped
 
     import_own(imported)
-    try:
+    with exit_if_stopped():
         result = run(
             data,
             model,
@@ -78,9 +87,6 @@ def train(
             command=shlex.join(["fognn", *sys.argv[1:]]),
             **(settings | assignments(change or ())),
         )
-    except Stopped as stop:
-        print("fognn:", stop, file=sys.stderr)
-        raise typer.Exit(130) from stop
     if rank() == 0:  # under torchrun, only one process prints
         print(f"{result}\n{result.folder}")
 

@@ -2,9 +2,9 @@ r"""The user's own data: a csv file of molecules, a file or folder of graphs, on
 or a dataset of PyG by name."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -225,13 +225,9 @@ def read_own_data(
             f"{split_column!r}"
         )
     if named:
-        return _read_pyg(str(path), task, data)
+        return data_of_parts(str(path), open_pyg(str(path), data), task)
     graphs = [read_single_graph(path)] if is_single_graph(path) else read_graphs(path)
     return own_data(str(path), graphs, task)
-
-
-def _read_pyg(name: str, task: str, data: str | Path | None) -> OwnData:
-    return data_of_parts(name, open_pyg(name, data), task)
 
 
 def data_of_parts(name: str, parts: Mapping[str, Sequence[Data]], task: str = "auto") -> OwnData:
@@ -316,7 +312,7 @@ def fill_inputs(
     Returns:
         Copies of the graphs, the input, and what to tell the user.
     """
-    new = [graph.clone("x") if graph.x is not None else Data(**_plain(graph)) for graph in graphs]
+    new = [copy(graph) for graph in graphs]
     if new[0].x is not None:
         return new, "x", []
     degrees = [degree(g.edge_index[1], g.num_nodes, torch.float32) for g in new]
@@ -328,10 +324,6 @@ def fill_inputs(
         graph.x = own.unsqueeze(1)
     what = "log(1 + in-degree)" if node_input == "degree" else "the constant 1"
     return new, node_input, [f"nodes have no features: {what} is taken"]
-
-
-def _plain(graph: Data) -> dict[str, Any]:
-    return graph.to_dict()
 
 
 def _read_csv(
