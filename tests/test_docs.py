@@ -99,7 +99,8 @@ def commands(path: Path) -> Iterator[str]:
     """The lines of the bash blocks of a page, without comments."""
     document = Sybil([CodeBlockParser(language="bash", evaluator=lambda _: None)]).parse(path)
     for example in document.examples():
-        for line in example.parsed.splitlines():
+        # A line that ends in a backslash goes on in the next one.
+        for line in example.parsed.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words:
                 yield shlex.join(words)
