@@ -12,8 +12,9 @@ import uuid
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import cast
 
 from fognn.utils.errors import FileError
 
@@ -117,12 +118,22 @@ def write_whole(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except (OSError, RuntimeError) as error:
-        if not _is_disk_full(error):
+        if _is_disk_full(error):
+            reason = getattr(error, "strerror", None) or str(error)
+            raise disk_error(path, OSError(errno.ENOSPC, reason)) from error
+        # Other errors of the block are not about this file. A block that writes nothing is a bug.
+        about = isinstance(error, OSError) and error.filename in _names(temporary)
+        if not about or isinstance(error, FileNotFoundError):
             raise
-        reason = getattr(error, "strerror", None) or str(error)
-        raise disk_error(path, OSError(errno.ENOSPC, reason)) from error
+        raise disk_error(path, cast(OSError, error)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            temporary.unlink()
+
+
+def _names(path: Path) -> set[str | Path]:
+    r"""Returns a file and its folders, as an :class:`OSError` may name them."""
+    return {name for place in (path, *path.parents) for name in (place, str(place))}
 
 
 def _is_disk_full(error: OSError | RuntimeError) -> bool:

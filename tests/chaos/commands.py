@@ -16,8 +16,9 @@ from pathlib import Path
 import torch
 
 import fognn
+from fognn.training.environment import cores
 
-__all__ = ["Child", "Ended", "fork", "import_all", "judge", "run", "wait"]
+__all__ = ["Child", "Ended", "command", "fork", "import_all", "judge", "run", "start", "wait"]
 
 HANG = 60.0  # seconds without any progress
 MEMORY = 16 * 2**30  # bytes of address space of a trial, of which importing torch takes four
@@ -43,11 +44,14 @@ class Child:
     out: Path
     err: Path
     begin: float = field(default_factory=time.monotonic)
+    code: int | None = None
 
     def poll(self) -> int | None:
         """The exit code if it has ended, negative for a signal."""
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        return os.waitstatus_to_exitcode(status) if pid else None
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.code = os.waitstatus_to_exitcode(status) if pid else None
+        return self.code
 
     def kill(self) -> int:
         """Kills its whole session; returns the exit code."""
@@ -55,7 +59,8 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:  # before setsid
             os.kill(self.pid, signal.SIGKILL)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.code
 
     def ended(self, code: int, hung: bool = False) -> Ended:
         texts = (p.read_text(encoding="utf-8", errors="replace") for p in (self.out, self.err))
@@ -118,7 +123,7 @@ def fork(
         os._exit(code)
 
 
-def _command(arguments: Sequence[str]) -> Callable[[], None]:
+def command(arguments: Sequence[str]) -> Callable[[], None]:
     def work() -> None:
         from fognn.cli import main
 
@@ -135,11 +140,12 @@ def start(
     environment: Mapping[str, str] | None = None,
 ) -> Child:
     """Starts ``fognn ARGUMENTS`` in a forked process; see :func:`fork`."""
-    return fork(_command(arguments), folder, output, environment)
+    return fork(command(arguments), folder, output, environment)
 
 
 def wait(child: Child, progress: Callable[[], object] | None = None, hang: float = HANG) -> Ended:
-    """Waits for a process; kills it after ``hang`` seconds without progress.
+    """Waits for a process; kills it after ``hang`` seconds without progress, or as much longer as
+    the machine has more processes to run than cores.
 
     Args:
         child: The process.
@@ -153,7 +159,7 @@ def wait(child: Child, progress: Callable[[], object] | None = None, hang: float
         now = (sizes, progress() if progress else None)
         if now != last:
             last, since = now, time.monotonic()
-        elif time.monotonic() - since > hang:
+        elif time.monotonic() - since > hang * max(1.0, os.getloadavg()[0] / cores()):
             return child.ended(child.kill(), hung=True)
     return child.ended(code)
 
@@ -186,5 +192,9 @@ def judge(ended: Ended) -> str:
         return "done"
     errors = [line for line in ended.err.splitlines() if line and not _OTHER.match(line)]
     if ended.code == 1 and errors and errors[-1].startswith("fognn: "):
+        return "line"
+    # A sweep goes on without the run that failed, and ends with a list of those.
+    failed = re.findall(r"^failed(?: twice)?: \S+: (.*)", ended.out, re.MULTILINE)
+    if ended.code == 1 and failed and not any(re.match(r"exit code \d+$", why) for why in failed):
         return "line"
     return f"exit code {ended.code} without a clear line: {errors[-1:]}"

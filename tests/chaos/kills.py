@@ -1,6 +1,5 @@
 """SIGKILL at random moments of a run: resumed, it must end with the same bits."""
 
-import os
 import random
 import shutil
 import time
@@ -108,18 +107,13 @@ def killed(child: Child, place: Path, seconds: float, rng: random.Random) -> boo
 
         deadline += seconds
     while time.monotonic() < deadline and not at_write():
-        if _ended(child):
+        if child.poll() is not None:
             return False
         time.sleep(_POLL)
-    if _ended(child):
+    if child.poll() is not None:
         return False
     child.kill()
     return True
-
-
-def _ended(child: Child) -> bool:
-    # WNOWAIT keeps the exit code for wait().
-    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _newest(place: Path) -> float:

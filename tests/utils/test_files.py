@@ -73,6 +73,13 @@ def test_write_whole_on_a_full_disk(tmp_path: Path) -> None:
     assert contents(tmp_path) == {}
 
 
+def test_write_whole_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(FileError, match=r"file/x could not be written .*writable.*another"):
+        write_half(tmp_path / "file" / "x", ValueError("not reached"))
+    assert contents(tmp_path) == {"file": b"not a folder"}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
 @pytest.mark.parametrize("write", ["torch.save(x, t)", "np.save(t, x)", "t.write_bytes(x)"])
 def test_write_whole_when_the_system_refuses_to_write(tmp_path: Path, write: str) -> None:

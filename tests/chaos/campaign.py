@@ -1,0 +1,102 @@
+"""Runs the campaign, and writes ``results/chaos.json``.
+
+    python tests/chaos/campaign.py                # some minutes
+    python tests/chaos/campaign.py --hours 2      # more trials of each part
+    python tests/chaos/campaign.py --parts kills,disks --seed 7
+
+Exit code 1 if a trial ends in any other way than it must; each such finding is a folder in
+``chaos/`` with the files and the command that reproduce it.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from chaos.commands import import_all
+from chaos.disks import disk_trials
+from chaos.findings import Counts
+from chaos.fuzz import fuzz_trials
+from chaos.hostile import hostile_trials
+from chaos.kills import kill_trials
+from chaos.sweeps import sweep_trials
+from chaos.writers import writer_trials
+from fognn.training.environment import environment
+
+# The number of trials of each part in a short campaign, and of one that lasts an hour: kills,
+# kills of sweeps, ledgers with many writers, full disks, rounds of the corpus, changed files.
+_PARTS = {
+    "kills": (100, 1000),
+    "sweeps": (6, 60),
+    "writers": (10, 200),
+    "disks": (10, 200),
+    "hostile": (1, 1),
+    "fuzz": (2000, 20000),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--hours", type=float, default=0.0, help="how long, about; 0: minutes")
+    parser.add_argument("--parts", default=",".join(_PARTS), help="parts to run")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all that is random")
+    parser.add_argument("--no-ray", action="store_true", help="no sweeps on a Ray cluster")
+    parser.add_argument("--output", type=Path, default=Path("results/chaos.json"))
+    parser.add_argument("--findings", type=Path, default=Path("chaos"))
+    args = parser.parse_args()
+    parts = args.parts.split(",")
+    if unknown := set(parts) - set(_PARTS):
+        parser.error(f"--parts must be some of {', '.join(_PARTS)}, got {sorted(unknown)[0]!r}")
+    if args.findings.exists():
+        parser.error(f"--findings must name a new folder, {args.findings} exists: remove it")
+
+    warnings.simplefilter("ignore")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    import_all()
+    begin = time.monotonic()
+    counts = Counts(args.findings.resolve())
+    seconds = {}
+    for part in parts:
+        short, hour = _PARTS[part]
+        trials = max(short, round(hour * args.hours))
+        folder = Path(tempfile.mkdtemp(prefix=f"fognn-chaos-{part}-")).resolve()
+        os.environ["FOGNN_CACHE"] = str(folder / "cache")
+        start = time.monotonic()
+        (folder / "work").mkdir()
+        try:
+            _RUN[part](counts, folder / "work", args.seed, trials, args.no_ray)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        seconds[part] = round(time.monotonic() - start)
+        print(f"{part}: {dict(counts.parts.get(part, {}))}, {seconds[part]} s", flush=True)
+    more = {
+        "command": f"python tests/chaos/campaign.py {' '.join(sys.argv[1:])}".strip(),
+        **environment(),
+        "seed": args.seed,
+        "seconds": {**seconds, "all": round(time.monotonic() - begin)},
+    }
+    counts.write(args.output, more)
+    print(f"{len(counts.findings)} findings; counts in {args.output}")
+    return 1 if counts.findings else 0
+
+
+_RUN = {
+    "kills": lambda c, f, s, n, _: kill_trials(c, f, s, n),
+    "sweeps": lambda c, f, s, n, no_ray: sweep_trials(c, f, s, n, not no_ray),
+    "writers": lambda c, f, s, n, _: writer_trials(c, f, s, n),
+    "disks": lambda c, f, s, n, _: disk_trials(c, f, s, n),
+    "hostile": lambda c, f, s, n, _: hostile_trials(c, f, s),
+    "fuzz": lambda c, f, s, n, _: fuzz_trials(c, f, s, n),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
