@@ -2,17 +2,19 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
+HOURS ?= 0
 BIN := $(VENV)/bin
 EXTRAS := dev,docs,chem,tsp,vision,report,hub,graphgym,tensorboard,cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check docs format benchmark clean
+.PHONY: help install demo test check docs format benchmark chaos clean
 
 help:
 	@echo "make demo       compare GCN with GCN+FOG on generated graphs, write demo/report/index.html"
 	@echo "make test       ruff, mypy and the whole default test suite"
 	@echo "make docs       the documentation, in site/"
 	@echo "make benchmark  ratios of time and memory (about ten minutes)"
+	@echo "make chaos      kills, full disks, broken and hostile files (some minutes; HOURS=2 for more)"
 	@echo "make format     let ruff format the code"
 	@echo "make clean      remove .venv and everything that was built"
 
@@ -31,8 +33,9 @@ check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# A process a core, each with one thread: threads of several processes would wait for each other.
 test: check
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -45,5 +48,9 @@ benchmark: install
 	$(BIN)/python benchmarks/layers.py
 	$(BIN)/python benchmarks/loader.py
 
+chaos: install
+	rm -rf chaos
+	$(BIN)/python tests/chaos/campaign.py --hours $(HOURS)
+
 clean:
-	rm -rf $(VENV) build dist demo site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo site chaos *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -47,6 +47,7 @@ def main() -> int:
     )
     parser.add_argument("--hours", type=float, default=0.0, help="how long, about; 0: minutes")
     parser.add_argument("--parts", default=",".join(_PARTS), help="parts to run")
+    parser.add_argument("--trials", type=int, help="of each part, instead of what --hours gives")
     parser.add_argument("--seed", type=int, default=0, help="seed of all that is random")
     parser.add_argument("--no-ray", action="store_true", help="no sweeps on a Ray cluster")
     parser.add_argument("--output", type=Path, default=Path("results/chaos.json"))
@@ -66,7 +67,7 @@ def main() -> int:
     seconds = {}
     for part in parts:
         short, hour = _PARTS[part]
-        trials = max(short, round(hour * args.hours))
+        trials = args.trials or max(short, round(hour * args.hours))
         folder = Path(tempfile.mkdtemp(prefix=f"fognn-chaos-{part}-")).resolve()
         os.environ["FOGNN_CACHE"] = str(folder / "cache")
         start = time.monotonic()

@@ -1,5 +1,6 @@
 """SIGKILL at random moments of a run: resumed, it must end with the same bits."""
 
+import itertools
 import random
 import shutil
 import time
@@ -27,12 +28,14 @@ def kill_trials(counts: Counts, folder: Path, seed: int, kills: int) -> None:
     """
     rng = random.Random(seed)
     prepare(folder)
-    known = {kind: _uninterrupted(kind, folder) for kind in kinds()}
-    done = number = 0
-    while done < kills:
-        for kind, (expected, seconds) in known.items():
-            number += 1
-            done += _trial(counts, kind, folder, f"runs/{number}", expected, seconds, rng)
+    known: dict[Kind, tuple[str, float]] = {}
+    done = 0
+    for number, kind in enumerate(itertools.cycle(kinds())):
+        if done >= kills:
+            return
+        if kind not in known:
+            known[kind] = _uninterrupted(kind, folder)
+        done += _trial(counts, kind, folder, f"runs/{number}", *known[kind], rng)
 
 
 def _uninterrupted(kind: Kind, folder: Path) -> tuple[str, float]:

@@ -11,7 +11,7 @@ from chaos.findings import Counts
 from fognn.paper.ledger import Ledger, LedgerEntry
 from fognn.paper.tables import plan
 
-__all__ = ["writer_trials"]
+__all__ = ["verdict", "writer_trials"]
 
 _WRITERS = 8
 _SEEDS = 40
@@ -43,7 +43,7 @@ def writer_trials(counts: Counts, folder: Path, seed: int, trials: int) -> None:
         for child in children:
             while child.poll() is None:
                 time.sleep(0.01)
-        counts.add("writers", "ledger", _verdict(path, entries), [path.parent])
+        counts.add("writers", "ledger", verdict(path, entries), [path.parent])
 
 
 def _writer(path: Path, entries: list[LedgerEntry], number: int) -> Child:
@@ -57,7 +57,7 @@ def _writer(path: Path, entries: list[LedgerEntry], number: int) -> Child:
     return fork(work, path.parent, path.parent / f"output-{number}")
 
 
-def _verdict(path: Path, entries: list[LedgerEntry]) -> str:
+def verdict(path: Path, entries: list[LedgerEntry]) -> str:
     errors = "".join(file.read_text() for file in path.parent.glob("output-*/err.txt"))
     if errors:
         return f"a writer fails: {errors.strip()[-200:]}"
