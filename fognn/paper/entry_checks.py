@@ -45,6 +45,7 @@ def check_content(content: Mapping[str, Any], table: str) -> tuple[str, ...]:
         _compared(content)
     elif content["table"] != "runs":
         _row(content, config)
+    _weights(content, config)
     _result(content["result"], config)
     _curve(content["curve"], content["result"]["epochs"])
     identity = json.dumps(config.identity(), sort_keys=True)
@@ -83,6 +84,22 @@ def _row(content: Mapping[str, Any], config: Config) -> None:
         raise ValueError(
             f"config.training.metric must be that of the row, {own.training.metric!r}, got "
             f"{config.training.metric!r}"
+        )
+
+
+def _weights(content: Mapping[str, Any], config: Config) -> None:
+    if "weights" not in content:
+        return
+    checksum, table = content["weights"], content["table"]
+    if type(checksum) is not str or not re.fullmatch(r"[0-9a-f]{64}", checksum):
+        raise _wrong("weights", "a SHA-256 of 64 hexadecimal digits", content, "weights")
+    if (
+        table not in TABLES
+        or not Planned(table, content["row"], content["variant"], "", config).is_own
+    ):
+        raise ValueError(
+            f"weights must be left out of a run that differs from its row's protocol, got "
+            f"{content['key']!r}"
         )
 
 
