@@ -148,14 +148,12 @@ def kept_names() -> list[str]:
     return sorted(name for name in found if _NAME.fullmatch(name))
 
 
-def kept_file(name: str | Path, argument: str = "run") -> Path | None:
+def kept_file(name: str | Path) -> Path | None:
     r"""Returns the file of the weights with a name.
 
     Args:
         name (str): Such as ``"zinc/gcn+fog"``, or the path of a file of weights. A file or folder
             that exists under this name comes first.
-        argument (str, optional): The argument that has the name, for the error.
-            (default: :obj:`"run"`)
 
     Returns:
         The file; :obj:`None` if ``name`` is another file or folder, or has another form.
@@ -174,8 +172,8 @@ def kept_file(name: str | Path, argument: str = "run") -> Path | None:
         if file.is_file():
             return file
     raise ValueError(
-        f"{argument} must be a run folder or a checkpoint, got {str(name)!r}, or the name of kept "
-        f"weights; {_advice()}"
+        f"run must be a run folder, a checkpoint or the name of kept weights, got {str(name)!r}; "
+        f"{_advice()}"
     )
 
 

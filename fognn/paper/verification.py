@@ -2,7 +2,7 @@ r"""Verification of the kept weights: each network is evaluated again and compar
 the ledger."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fognn.models.weights import SUFFIX
@@ -11,10 +11,13 @@ from fognn.paper.ledger import LedgerEntry, ledger_of
 from fognn.paper.rows import get_row
 from fognn.paper.tables import TABLES, Planned, check_table
 from fognn.training import Config, evaluate
+from fognn.training.data import data_fingerprint
 from fognn.utils.errors import FognnError
 from fognn.utils.files import sha256_of, user_path
 
 __all__ = ["Check", "Verification", "verify"]
+
+_ERRORS = (FognnError, ValueError, OSError, ImportError)
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Check:
         ledger (tuple): The figures of the ledger at the last epoch: over batches and over items.
         here (tuple, optional): The same figures, measured here. (default: :obj:`()`)
         problem (str, optional): The reason why they could not be measured. (default: :obj:`""`)
+        note (str, optional): A possible reason why they differ. (default: :obj:`""`)
     """
 
     name: str
@@ -36,6 +40,7 @@ class Check:
     ledger: tuple[float, ...]
     here: tuple[float, ...] = ()
     problem: str = ""
+    note: str = ""
 
     @property
     def ok(self) -> bool:
@@ -48,7 +53,7 @@ class Check:
     @property
     def outcome(self) -> str:
         r"""``"ok"``, ``"DIFFERS"``, or the problem."""
-        return self.problem or ("ok" if self.ok else "DIFFERS")
+        return self.problem or ("ok" if self.ok else f"DIFFERS{self.note}")
 
 
 @dataclass(frozen=True)
@@ -104,9 +109,22 @@ class Verification:
                 metric = entry.result["metric"]
                 here = tuple(scores[f"{metric}_{over}"] for over in ("batches", "items"))
         # Such as data that are not here: the others are evaluated all the same.
-        except (FognnError, ValueError, OSError, ImportError) as error:
+        except _ERRORS as error:
             problem = " ".join(f"not evaluated: {error}".split())
-        return Check(name, entry.seed, digits, ledger, here, problem)
+        check = Check(name, entry.seed, digits, ledger, here, problem)
+        return check if check.ok or problem else replace(check, note=self._other_data(entry))
+
+    def _other_data(self, entry: LedgerEntry) -> str:
+        r"""Returns a note if the data of the training were others than those here."""
+        config = Config.from_dict(entry.config)
+        if self.data is not None:
+            config = config.with_values({"data.folder": str(self.data)})
+        there = entry.result.get("fingerprint")
+        try:
+            here = data_fingerprint(config)
+        except _ERRORS:  # such as a training split that is not here
+            return ""
+        return "" if here == there else f", with other data: fingerprint {here} and not {there}"
 
 
 def verify(

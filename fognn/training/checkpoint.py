@@ -203,8 +203,11 @@ def load_run(run: str | Path, checkpoint: str | None = None) -> tuple[Module, Co
     kept = kept_file(run)
     if kept is None:
         return rebuild(read_checkpoint(checkpoint_file(run, checkpoint)))
-    if checkpoint is not None:
-        checks.one_of("load", "checkpoint", checkpoint, ("last",))
+    if checkpoint not in (None, "last"):
+        raise ValueError(
+            f"load: checkpoint must be 'last' for kept weights, which are those of the last epoch, "
+            f"got {checkpoint!r}"
+        )
     weights = read_weights(kept)
     with whole_network(kept):
         return rebuild({"config": weights.config, "task": weights.task, "model": weights.tensors})
