@@ -1,6 +1,5 @@
 """Kept weights as a user of the command line has them: collect, verify, and networks by name."""
 
-import csv
 import json
 import re
 import sys
@@ -53,7 +52,7 @@ def test_verify(run) -> None:
     assert re.fullmatch(r"network +seed +ledger +here *", header)
     figure = r"(\d\.\d{3}  \d\.\d{3})"
     assert re.fullmatch(rf"zinc/gat +0 +{figure} +\1 +ok", line)
-    assert summary.startswith("1 of 1 network has the figures of the ledger")
+    assert summary.startswith("1 of 1 networks agree with the ledger")
     assert run("verify", "--all")[0] == 0
     assert run("verify", "zinc", "pattern", "--results", "results", "--weights", "weights")[0] == 0
 
@@ -66,8 +65,8 @@ def test_verify(run) -> None:
     code, out, _ = run("verify", "zinc")
     assert code == 1
     assert out.splitlines()[-3:] == [
-        "0 of 1 network have the figures of the ledger, over batches and over items, to the last "
-        "printed digit",
+        "0 of 1 networks agree with the ledger to the last printed digit, over batches and over "
+        "items",
         "not: zinc/gat.safetensors",
         "measured, without weights: zinc/gat",
     ]
@@ -99,7 +98,7 @@ def test_a_network_by_its_name(run) -> None:
     assert Path("a.csv").read_text() == Path("b.csv").read_text()
     assert run("predict", "weights/zinc/gat.safetensors", "m.csv", "-o", "c.csv")[0] == 0
     assert Path("a.csv").read_text() == Path("c.csv").read_text()
-    assert len(list(csv.reader(Path("a.csv").open()))) == 3
+    assert len(Path("a.csv").read_text().splitlines()) == 3
     evaluated = run("evaluate", "zinc/gat")
     assert evaluated[0] == 0
     assert evaluated == run("evaluate", "runs/gat-seed0", "--checkpoint", "last")

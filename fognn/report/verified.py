@@ -3,7 +3,7 @@ r"""The lines of the command ``fognn verify``."""
 from collections.abc import Sequence
 
 from fognn.paper.verification import Check, Verification
-from fognn.report.text import NONE, joined, many
+from fognn.report.text import NONE, joined
 from fognn.training.progress import Display
 
 __all__ = ["show_verification"]
@@ -53,9 +53,8 @@ def _figures(figures: Sequence[float], digits: int) -> str:
 def _summary(found: Verification, checks: Sequence[Check]) -> str:
     same = sum(check.ok for check in checks)
     text = (
-        f"{same} of {many(len(checks), 'network')} "
-        f"{'has' if same == 1 else 'have'} the figures of the ledger, over batches and over items, "
-        "to the last printed digit"
+        f"{same} of {len(checks)} networks agree with the ledger to the last printed digit, over "
+        "batches and over items"
     )
     wrong = [check.name for check in checks if not check.ok]
     lines = [text, *([f"not: {joined(wrong)}"] if wrong else [])]

@@ -78,9 +78,9 @@ def test_the_network_by_its_name() -> None:
     for setting, value in (("channels", 64), ("norm", "mean"), ("h1", 3), ("layers", True)):
         with pytest.raises(ValueError, match=rf"create_model: {setting} must be .*got {value!r}"):
             create_model("gcn+fog", "zinc", pretrained=True, **{setting: value})
-    with pytest.raises(ValueError, match="task must be one of .*fognn.load"):
+    with pytest.raises(ValueError, match=r"task must be one of .*fognn\.load"):
         create_model("gcn+fog", Task("node", 2, node_tokens=3, edge_tokens=1), pretrained=True)
-    with pytest.raises(ValueError, match="task must be one of .*got None"):
+    with pytest.raises(ValueError, match=r"task must be one of .*got None"):
         create_model("fewshot-fog", pretrained=True)
     with pytest.raises(ValueError, match="name must be a known one, got 'gnc'"):
         create_model("gnc", "zinc", pretrained=True)
