@@ -46,7 +46,7 @@ def test_weights_and_ledger_belong_together() -> None:
     files = {path for path in WEIGHTS.rglob("*") if path.is_file()}
     if WEIGHTS.exists():  # it is in git, and in no package
         assert files == named.keys()
-    assert sum(path.stat().st_size for path in files) < 40 * 2**20
+    assert sum(path.stat().st_size for path in files) < 40e6
     for path in files:
         entry, weights = named[path], read_weights(path)
         assert sha256_of(path) == entry.weights

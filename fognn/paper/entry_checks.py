@@ -90,17 +90,16 @@ def _row(content: Mapping[str, Any], config: Config) -> None:
 def _weights(content: Mapping[str, Any], config: Config) -> None:
     if "weights" not in content:
         return
-    checksum, table = content["weights"], content["table"]
+    checksum, table, key = content["weights"], content["table"], content["key"]
     if type(checksum) is not str or not re.fullmatch(r"[0-9a-f]{64}", checksum):
         raise _wrong("weights", "a SHA-256 of 64 hexadecimal digits", content, "weights")
-    if (
-        table not in TABLES
-        or not Planned(table, content["row"], content["variant"], "", config).is_own
-    ):
+    planned = Planned(table, content["row"], content["variant"], content["label"], config)
+    if table not in TABLES or not planned.is_own:
         raise ValueError(
-            f"weights must be left out of a run that differs from its row's protocol, got "
-            f"{content['key']!r}"
+            f"weights must be left out of a run that differs from its row's protocol, got {key!r}"
         )
+    if key != planned.key:  # which names the file
+        raise ValueError(f"key must be {planned.key!r} with weights, got {key!r}")
 
 
 def _result(result: Mapping[str, Any], config: Config) -> None:

@@ -178,6 +178,9 @@ def test_a_checksum_that_is_none() -> None:
         Path("results/zinc.jsonl").write_text(json.dumps(line | {"weights": wrong}) + "\n")
         with pytest.warns(UserWarning, match=r"'zinc/gat-seed0': weights must be a SHA-256"):
             assert lines() == {}
+    Path("results/zinc.jsonl").write_text(json.dumps(line | {"key": "zinc/gin-seed0"}) + "\n")
+    with pytest.warns(UserWarning, match=r"key must be 'zinc/gat-seed0' with weights"):
+        assert lines() == {}
     other = planned().config.with_values({"training.lr": 0.5}).to_dict()
     Path("results/zinc.jsonl").write_text(json.dumps(line | {"config": other}) + "\n")
     with pytest.warns(UserWarning, match=r"weights must be left out .*'zinc/gat-seed0'"):
