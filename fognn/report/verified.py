@@ -1,5 +1,6 @@
 r"""The lines of the command ``fognn verify``."""
 
+import sys
 from collections.abc import Sequence
 
 from fognn.paper.verification import Check, Verification
@@ -22,13 +23,14 @@ def show_verification(found: Verification) -> bool:
     names = found.names
     width = max(map(len, ["network", *names]))
     checks: list[Check] = []
-    display = Display()
+    # While a bar is shown, rich writes printed lines to its own console, standard error.
+    display = Display(quiet=not sys.stdout.isatty())
     try:
         task = None
         if display.bars is not None:
             task = display.bars.add_task("networks", total=len(names), note="")
         if names:
-            print(f"{'network':<{width}}  seed  {'ledger':<15}  {'here':<15}")
+            print(f"{'network':<{width}}  seed  {'ledger':<15}  here")
         for check in found.checks():
             checks.append(check)
             print(_line(check, width), flush=True)
