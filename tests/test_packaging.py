@@ -64,11 +64,13 @@ def test_the_wheel_has_the_package_alone_and_the_sdist_everything(packages: Path
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"fognn"}
     assert {"fognn/py.typed", "fognn/paper/rows.toml"} <= set(names)
+    assert not [name for name in names if name.endswith(".safetensors")]
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {"results/zinc.jsonl", "docs/index.md", "mkdocs.yml", "CITATION.cff", "Makefile"}
     assert wanted <= inside
     assert {"tests/test_packaging.py", "constraints.txt", "LICENSE"} <= inside
+    assert not [name for name in inside if name.endswith(".safetensors")]
 
 
 @pytest.mark.slow
@@ -93,6 +95,15 @@ def test_the_wheel_works_in_an_empty_environment(packages: Path, tmp_path: Path)
     assert printed.startswith(purelib)
     assert "torch.Size([3, 8])" in printed
     assert run(folder / "fognn", "--version", cwd=tmp_path) == f"fognn {fognn.__version__}\n"
+
+
+def test_weights_are_in_git_alone() -> None:
+    """They are 40 MB at the most: in a clone, and in no package."""
+    targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    assert targets["targets"]["wheel"] == {"packages": ["fognn"]}
+    assert not [name for name in targets["targets"]["sdist"]["include"] if "weights" in name]
+    assert not list((ROOT / "fognn").rglob("*.safetensors"))
+    assert "weights" not in (ROOT / ".gitignore").read_text()
 
 
 def test_imports_are_declared() -> None:

@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from fognn.models.weights import read_weights
 from fognn.paper import get_row, protocol
+from fognn.paper.keep import kept_name
 from fognn.paper.ledger import Ledger, LedgerEntry
 from fognn.paper.tables import runs_of
 from fognn.training import Config
 from fognn.training.config_section import assignments
+from fognn.utils.files import sha256_of
 
 RESULTS = Path(__file__).parents[1] / "results"
+WEIGHTS = RESULTS.with_name("weights")
+MACHINE = re.compile(r"[\" =](/(work|tmp|root|home|Users)/|[A-Z]:\\\\)")
 ENTRIES = [entry for path in sorted(RESULTS.glob("*.jsonl")) for entry in Ledger(path).entries()]
 
 
@@ -34,9 +39,28 @@ def test_a_line_can_be_repeated(entry: LedgerEntry) -> None:
     assert all(re.fullmatch(r"[0-9a-f]{40}", text) for text in entry.result["commit"].split(", "))
 
 
+def test_weights_and_ledger_belong_together() -> None:
+    """Both ways: each file has its line, each checksum its file. `fognn verify --all` evaluates
+    them."""
+    named = {WEIGHTS / f"{kept_name(e)}.safetensors": e for e in ENTRIES if e.weights}
+    files = {path for path in WEIGHTS.rglob("*") if path.is_file()}
+    if WEIGHTS.exists():  # it is in git, and in no package
+        assert files == named.keys()
+    assert sum(path.stat().st_size for path in files) < 40e6
+    for path in files:
+        entry, weights = named[path], read_weights(path)
+        assert sha256_of(path) == entry.weights
+        assert (weights.key, weights.seed) == (entry.key, entry.seed)
+        folds = entry.result["folds"]
+        assert weights.epoch == (folds[0]["epochs"] if folds else entry.result["epochs"])
+        config = weights.config | {"data": weights.config["data"] | {"fold": None}}
+        assert Config.from_dict(config).differences(Config.from_dict(entry.config)) == []
+        assert not MACHINE.search(json.dumps([weights.config, weights.task]))
+
+
 @pytest.mark.parametrize("path", sorted(RESULTS.rglob("*.json*")), ids=lambda path: path.name)
 def test_no_path_of_a_machine(path: Path) -> None:
-    assert not re.search(r"[\" =](/(work|tmp|root|home|Users)/|[A-Z]:\\\\)", path.read_text())
+    assert not MACHINE.search(path.read_text())
     if path.suffix == ".jsonl":
         assert all(json.loads(line)["key"] for line in path.read_text().splitlines())
 

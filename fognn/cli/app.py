@@ -67,6 +67,10 @@ Shared = Annotated[
 ]
 Runs = Annotated[Path, typer.Option(help="The folder of the run folders.")]
 Results = Annotated[Path, typer.Option(help="The folder of the ledgers.")]
+WeightsFolder = Annotated[
+    Path | None,
+    typer.Option("--weights", help="The folder of the weights. [weights, beside the ledgers']"),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Import = Annotated[
     Path | None,
@@ -83,9 +87,16 @@ def import_own(path: Path | None) -> None:
 
 
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
-Checkpoint = Annotated[str, typer.Option(help="best (validation metric) or last (epoch).")]
+Checkpoint = Annotated[
+    str | None,
+    typer.Option(help="best (validation metric) or last (epoch). [best; last for kept weights]"),
+]
 RunFolder = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run folder, or a checkpoint in one.")
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        help="A run folder, a checkpoint in one, or kept weights by name, such as zinc/gcn+fog.",
+    ),
 ]
 
 

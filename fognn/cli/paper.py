@@ -1,4 +1,4 @@
-r"""Commands for the tables of the paper: reproduce, table, collect, report."""
+r"""Commands for the tables of the paper: reproduce, table, collect, verify, report."""
 
 import shlex
 import sys
@@ -9,11 +9,13 @@ import typer
 
 from fognn.cli.app import (
     DataFolder,
+    Device,
     Quiet,
     Ray,
     Results,
     Runs,
     Shared,
+    WeightsFolder,
     Workers,
     app,
     exit_if_stopped,
@@ -61,14 +63,16 @@ def reproduce(
     ),
     runs: Runs = Path("runs"),
     results: Results = Path("results"),
+    weights: WeightsFolder = None,
     data_folder: DataFolder = None,
     quiet: Quiet = False,
 ) -> None:
     """Train the runs of a table of the paper.
 
     Runs that are finished, or in the ledger, are skipped; unfinished ones are resumed. Each
-    finished run is added to the ledger, results/TABLE.jsonl; fognn table TABLE compares them with
-    the paper's figures.
+    finished run is added to the ledger, results/TABLE.jsonl, and the weights of each row's lowest
+    seed to weights/TABLE. fognn table TABLE compares the runs with the paper's figures, fognn
+    verify TABLE evaluates the weights.
 
     \b
     Examples:
@@ -105,7 +109,16 @@ def reproduce(
 
     def train_all(some: Any) -> Any:
         return sweep(
-            some, runs, results, count, ray, quiet, again=again, shared=shared, command=command
+            some,
+            runs,
+            results,
+            count,
+            ray,
+            quiet,
+            again=again,
+            shared=shared,
+            command=command,
+            weights=weights,
         )
 
     with exit_if_stopped():
@@ -159,19 +172,58 @@ def table(
 def collect(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Finished run folders.")],
     results: Results = Path("results"),
+    weights: WeightsFolder = None,
 ) -> None:
     """Add finished runs, such as those of another machine, to the ledger.
+
+    For a run of the paper's tables whose row has no weights, or those of a higher seed, the weights
+    of its last epoch are kept in weights/TABLE.
 
     \b
     Example:
       fognn collect elsewhere/runs/zinc/gcn+fog-seed*
     """
-    from fognn.paper.ledger import enter
-    from fognn.utils.files import user_path
+    from fognn.paper.keep import enter
 
     for folder in runs:
-        for key in enter(user_path(folder), results):
+        for key in enter(folder, results, weights):
             print(key)
+
+
+@app.command()
+def verify(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TABLE]...",
+            help="pattern, cluster, zinc, tsp, few-shot, widths or limits.",
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
+    results: Results = Path("results"),
+    weights: WeightsFolder = None,
+    data_folder: DataFolder = None,
+    device: Device = "auto",
+) -> None:
+    """Evaluate the kept weights of tables on the test split and compare with the ledger.
+
+    A line for each network: its figures at the last epoch, as means over batches and over items, in
+    the ledger and here. They must be equal to the last digit that tables print. The exit code is 1
+    if a figure differs, if a file is missing or damaged, or if no line of the ledger names it.
+
+    \b
+    Examples:
+      fognn verify zinc
+      fognn verify --all
+    """
+    from fognn.paper.verification import verify as find
+    from fognn.report.verified import show_verification
+
+    if bool(tables) == everything:
+        raise typer.BadParameter("give the names of tables, or --all")
+    found = find(tables or None, results, weights, data_folder, device)
+    if not show_verification(found):
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -14,6 +14,7 @@ from fognn.cli.app import (
     Import,
     Quiet,
     RunFolder,
+    WeightsFolder,
     app,
     exit_if_stopped,
     import_own,
@@ -48,6 +49,7 @@ def train(
         Path, typer.Option(help="The folder of the ledgers, for the finished run.")
     ] = Path("results"),
     ledger: Annotated[bool, typer.Option(help="Enter the finished run into a ledger.")] = True,
+    weights: WeightsFolder = None,
     logger: Annotated[
         str | None, typer.Option(help="tensorboard, mlflow or wandb, in addition to metrics.csv.")
     ] = None,
@@ -58,7 +60,8 @@ def train(
 
     After Ctrl-C, a kill or a crash, the same command resumes the run. The run folder has
     config.yaml, metrics.csv, log.txt, last.ckpt, best.ckpt and result.json. A finished run of the
-    paper's tables is added to results/TABLE.jsonl, any other to results/runs.jsonl.
+    paper's tables is added to results/TABLE.jsonl, and the weights of a row's lowest seed to
+    weights/TABLE; any other run is added to results/runs.jsonl.
 
     \b
     Examples:
@@ -82,6 +85,7 @@ def train(
             folder,
             config=config,
             results=results if ledger else None,
+            weights=weights,
             logger=logger,
             quiet=quiet,
             command=shlex.join(["fognn", *sys.argv[1:]]),
@@ -95,7 +99,7 @@ def train(
 def evaluate(
     run: RunFolder,
     split: Annotated[str, typer.Option(help="train, val or test.")] = "test",
-    checkpoint: Checkpoint = "best",
+    checkpoint: Checkpoint = None,
     data_folder: DataFolder = None,
     device: Device = "auto",
     threads: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
@@ -104,8 +108,9 @@ def evaluate(
     """Evaluate a trained run on one of its splits.
 
     \b
-    Example:
+    Examples:
       fognn evaluate runs/zinc/gcn+fog-seed0 --split val
+      fognn evaluate zinc/gcn+fog
     """
     from fognn.training.evaluation import evaluate as scores_of
 
@@ -121,7 +126,7 @@ def predict(
         Path, typer.Argument(metavar="INPUT", help="A csv file of molecules, or a file of graphs.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The csv file to write.")],
-    checkpoint: Checkpoint = "best",
+    checkpoint: Checkpoint = None,
     smiles_column: Annotated[
         str | None,
         typer.Option(help="Column of the SMILES strings in a csv file. [that of the training]"),
@@ -138,6 +143,7 @@ def predict(
     \b
     Examples:
       fognn predict runs/zinc/gcn+fog-seed0 molecules.csv -o predictions.csv
+      fognn predict zinc/gcn+fog molecules.csv -o predictions.csv
       fognn predict runs/tsp/gcn+fog-seed0 graphs.npz -o edges.csv
     """
     from fognn.training.prediction import predict as write
@@ -151,14 +157,15 @@ def predict(
 def export(
     run: RunFolder,
     folder: Annotated[Path, typer.Option("--folder", "-o", help="The folder to write.")],
-    checkpoint: Checkpoint = "best",
+    checkpoint: Checkpoint = None,
     imported: Import = None,
 ) -> None:
     """Write a trained network as a Hugging Face folder. Nothing is uploaded.
 
     \b
-    Example:
+    Examples:
       fognn export runs/zinc/gcn+fog-seed0 -o zinc-gcn-fog
+      fognn export zinc/gcn+fog -o zinc-gcn-fog
     """
     from fognn.training.hub_export import export as write
 

@@ -3,11 +3,10 @@ r"""Networks as folders of the Hugging Face hub."""
 import json
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor
 from torch.nn import Module
 
@@ -19,9 +18,10 @@ except ImportError as error:
     ) from error
 
 from fognn import __version__
-from fognn.models.registry import create_model
+from fognn.models.registry import new_model
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
+from fognn.models.tensor_file import check_sizes, whole_network
 from fognn.utils.errors import FileError
 from fognn.utils.files import disk_error, user_path
 
@@ -56,13 +56,6 @@ The same network with new weights:
 """
 # Arguments of the mixin that have no meaning for a folder.
 _DOWNLOAD = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
-_SMALL = 128  # a size that need not be one of a tensor
-_VALUES = ("mean", "std")  # numbers that are no sizes
-# Exceptions that a damaged or foreign folder causes in json, safetensors, torch and the networks.
-_DAMAGE = (
-    *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError),
-    *(OSError, MemoryError, RecursionError, SafetensorError),
-)
 
 
 class PretrainedNet(  # type: ignore[call-arg]
@@ -104,7 +97,7 @@ class PretrainedNet(  # type: ignore[call-arg]
         super().__init__()
         if isinstance(task, dict):
             task = Task(**task)
-        self.module = create_model(name, task, **settings)
+        self.module = new_model(name, task, **settings)
         if isinstance(task, str):
             task = TASKS[task.lower()]
         # The mixin writes this to config.json and passes it to __init__ again.
@@ -217,16 +210,10 @@ class PretrainedNet(  # type: ignore[call-arg]
                 f"PretrainedNet: {key} must not be given, {CONFIG} holds all settings; got "
                 f"{kwargs[key]!r}"
             )
-        _check(folder)
-        try:
-            _check_sizes(folder)
+        config = _checked(folder)
+        with whole_network(folder):
+            check_sizes(folder / WEIGHTS, config, CONFIG)
             return super().from_pretrained(str(folder), map_location=map_location, **kwargs)
-        except _DAMAGE as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            reason = reason if len(reason) <= 300 else f"{reason[:300]} ..."
-            raise FileError(
-                f"{folder} holds no whole network of fognn {__version__}: {reason}"
-            ) from error
 
     @classmethod
     def _from_pretrained(
@@ -251,7 +238,8 @@ def _move(staging: Path, folder: Path) -> None:
     os.replace(staging / CONFIG, folder / CONFIG)
 
 
-def _check(folder: Path) -> None:
+def _checked(folder: Path) -> dict[str, Any]:
+    r"""Returns the content of the folder's config; raises if a file or a key is missing."""
     for name in (CONFIG, WEIGHTS):
         if not (folder / name).is_file():
             raise FileError(
@@ -267,32 +255,4 @@ def _check(folder: Path) -> None:
     if not isinstance(config, dict) or not {"name", "task"} <= config.keys():
         found = sorted(config)[:10] if isinstance(config, dict) else type(config).__name__
         raise FileError(f"{folder / CONFIG} must have the keys 'name' and 'task', got {found}")
-
-
-def _check_sizes(folder: Path) -> None:
-    r"""Raises for a network that would fill the memory before its weights are compared: each size
-    must be one of a tensor of the file, or small."""
-    with safe_open(folder / WEIGHTS, "pt") as weights:
-        shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
-    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    largest = max([_SMALL, *(size for shape in shapes for size in shape)])
-    for key, value in _numbers(config):
-        most = len(shapes) if key == "layers" else largest
-        if not abs(value) <= most:
-            raise ValueError(
-                f"{CONFIG}: {key} must be at most {most}, as in {WEIGHTS}, got {str(value)[:20]}"
-            )
-
-
-def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    r"""Yields the sizes in a config, with their names."""
-    if isinstance(config, dict):
-        for key, value in config.items():
-            if key not in _VALUES:
-                yield from _numbers(value, key)
-    elif isinstance(config, list):
-        yield name, len(config)
-        for value in config:
-            yield from _numbers(value, name)
-    elif isinstance(config, int | float) and not isinstance(config, bool):
-        yield name, config
+    return config

@@ -12,7 +12,7 @@ from fognn.ops import Adjacency
 
 Layer = TypeVar("Layer", bound=Callable[..., Module])
 # Settings of create_model that a layer cannot have for itself.
-RESERVED = ("channels", "layers", "dropout", "head_channels", *FOG_SETTINGS)
+RESERVED = ("channels", "layers", "dropout", "head_channels", "pretrained", *FOG_SETTINGS)
 
 
 def register_host(name: str, edges: bool = False, act: str = "relu") -> Callable[[Layer], Layer]:

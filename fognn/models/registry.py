@@ -86,7 +86,9 @@ def list_models(pattern: str = "*") -> list[str]:
     return [name for name in ("fog", *hosts, *FEW_SHOT) if fnmatch(name, pattern.lower())]
 
 
-def create_model(name: str, task: str | Task | None = None, **settings: Any) -> Module:
+def create_model(
+    name: str, task: str | Task | None = None, *, pretrained: bool = False, **settings: Any
+) -> Module:
     r"""Builds a network by its name.
 
     Args:
@@ -94,6 +96,12 @@ def create_model(name: str, task: str | Task | None = None, **settings: Any) -> 
         task (str or Task, optional): A :class:`Task`, or the name of one of the paper's:
             ``"pattern"``, ``"cluster"``, ``"zinc"``, ``"tsp"``, ``"imdb-multi"``. Few-shot networks
             have none. (default: :obj:`None`)
+        pretrained (bool, optional): If set to :obj:`True`, returns the paper's network for the task
+            with the weights that are kept in ``weights/``: those of the last epoch of its first
+            seed. As in timm, it is in training mode; call :meth:`eval` before you predict.
+            Settings need not be given; one that differs from the kept network raises. The weights
+            are searched in the folder that ``FOGNN_WEIGHTS`` names; without it, in the clone that
+            fognn runs from, and in the working directory. (default: :obj:`False`)
         **settings (optional): For networks on graphs: ``channels`` (64), ``layers`` (4),
             ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
             ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_norm`` (``"batch_norm"``),
@@ -105,6 +113,16 @@ def create_model(name: str, task: str | Task | None = None, **settings: Any) -> 
             ``benchmark`` (GraphSAGE), ``hidden`` (GIN, the inner width of each layer). For few-shot
             networks: the arguments of :class:`FewShotNet`.
     """
+    if pretrained:
+        from fognn.models.weights import pretrained_model  # which imports this module
+
+        checks.known("create_model", "name", str(name).lower(), list_models())
+        return pretrained_model(name, task, settings)
+    return new_model(name, task, **settings)
+
+
+def new_model(name: str, task: str | Task | None = None, **settings: Any) -> Module:
+    r"""Builds a network with new weights, see :func:`create_model`."""
     key = name.lower() if isinstance(name, str) else name
     checks.known("create_model", "name", key, list_models())
     if key in FEW_SHOT:

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch.nn import Module
 
-from fognn.models import create_model
+from fognn.models.registry import new_model
 from fognn.paper.rows import Row
 
 # The study of limitations uses the same network as ZINC; all its atoms have the same type.
@@ -22,7 +22,7 @@ def build(row: Row, **settings: Any) -> Module:
             the GraphSAGE of the public benchmark, whose figures the paper quotes.
     """
     task = None if row.few_shot else _TASKS.get(row.dataset, row.dataset.lower())
-    return create_model(name_of(row), task, **(model_settings(row) | settings))
+    return new_model(name_of(row), task, **(model_settings(row) | settings))
 
 
 def name_of(row: Row) -> str:

@@ -45,6 +45,7 @@ def check_content(content: Mapping[str, Any], table: str) -> tuple[str, ...]:
         _compared(content)
     elif content["table"] != "runs":
         _row(content, config)
+    _weights(content, config)
     _result(content["result"], config)
     _curve(content["curve"], content["result"]["epochs"])
     identity = json.dumps(config.identity(), sort_keys=True)
@@ -84,6 +85,21 @@ def _row(content: Mapping[str, Any], config: Config) -> None:
             f"config.training.metric must be that of the row, {own.training.metric!r}, got "
             f"{config.training.metric!r}"
         )
+
+
+def _weights(content: Mapping[str, Any], config: Config) -> None:
+    if "weights" not in content:
+        return
+    checksum, table, key = content["weights"], content["table"], content["key"]
+    if type(checksum) is not str or not re.fullmatch(r"[0-9a-f]{64}", checksum):
+        raise _wrong("weights", "a SHA-256 of 64 hexadecimal digits", content, "weights")
+    planned = Planned(table, content["row"], content["variant"], content["label"], config)
+    if table not in TABLES or not planned.is_own:
+        raise ValueError(
+            f"weights must be left out of a run that differs from its row's protocol, got {key!r}"
+        )
+    if key != planned.key:  # which names the file
+        raise ValueError(f"key must be {planned.key!r} with weights, got {key!r}")
 
 
 def _result(result: Mapping[str, Any], config: Config) -> None:

@@ -58,16 +58,26 @@ class JsonlFile:
 
     def put(self, content: dict[str, Any]) -> None:
         r"""Adds an object, or replaces the valid one with the same key."""
-        # Raises for an invalid object before the lock is taken.
-        text = _dump(content).encode()
+        _dump(content)  # raises for an invalid object before the lock is taken
+        self.change(lambda _: [content])
+
+    def change(self, function: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+        r"""Adds or replaces several objects in one step, under the lock.
+
+        Args:
+            function (Callable): Takes the valid objects and returns those to add or to replace.
+        """
         with self._lock():
+            lines = self._lines()
+            changed = function([line.content for line in lines if not line.wrong])
+            new = {content["key"]: _dump(content).encode() for content in changed}
             # Other lines keep their text, so that those of a later version lose nothing.
-            texts, placed = [], False
-            for line in self._lines():
-                same = not line.wrong and line.content["key"] == content["key"]
-                texts.append(text if same else line.raw)
-                placed = placed or same
-            texts += [] if placed else [text]
+            texts = [
+                line.raw if line.wrong else new.pop(line.content["key"], line.raw) for line in lines
+            ]
+            texts += new.values()
+            if texts == [line.raw for line in lines]:
+                return
             # Temporary files of a process that was killed while it wrote.
             for left in self.path.parent.glob(f".tmp-*-{self.path.name}"):
                 left.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ that are not in the paper's tables are in ``results/runs.jsonl``, those of ``fog
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, get_origin, get_type_hints
 from fognn.paper.entry_checks import check_content
 from fognn.paper.jsonl_file import JsonlFile
 from fognn.paper.protocols import command_of
-from fognn.paper.tables import Planned, other_key, portable, runs_of
+from fognn.paper.tables import Planned, other_key, portable
 from fognn.training import Config, Result
 from fognn.training.data import data_fingerprint
 from fognn.training.run_folder import TIMES, read_metrics
@@ -42,7 +43,8 @@ class LedgerEntry:
             ``"val_loss"``, ``"train"`` and ``"val"`` (the metric over items), ``"seconds"``. A
             number that is not finite is :obj:`None`.
         finished (str): The time of its end, in ISO format and UTC.
-        more (dict, optional): Fields of a later version, which are kept. (default: :obj:`{}`)
+        more (dict, optional): Fields that few lines have: ``"weights"``, see :attr:`weights`, and
+            those of a later version, which are kept. (default: :obj:`{}`)
     """
 
     key: str
@@ -58,6 +60,17 @@ class LedgerEntry:
     curve: dict[str, list[Any]]
     finished: str
     more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def weights(self) -> str | None:
+        r"""The SHA-256 of the file of the run's weights, if they are kept, see
+        :mod:`fognn.paper.keep`."""
+        return self.more.get("weights")
+
+    def with_weights(self, checksum: str | None) -> "LedgerEntry":
+        r"""Returns the line with another :attr:`weights`."""
+        more = {name: value for name, value in self.more.items() if name != "weights"}
+        return replace(self, more=more | ({"weights": checksum} if checksum else {}))
 
     def to_dict(self) -> dict[str, Any]:
         r"""Returns the fields of the line, as in the file."""
@@ -110,7 +123,20 @@ class Ledger:
 
     def add(self, entry: LedgerEntry) -> None:
         r"""Adds a run, or replaces the one with the same key."""
-        self._lines().put(entry.to_dict())
+        self.change(lambda _: [entry])
+
+    def change(self, function: Callable[[list[LedgerEntry]], list[LedgerEntry]]) -> None:
+        r"""Adds or replaces several runs in one step, while no other process writes.
+
+        Args:
+            function (Callable): Takes all runs and returns those to add or to replace.
+        """
+
+        def contents(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            changed = function([LedgerEntry.from_dict(content) for content in lines])
+            return [entry.to_dict() for entry in changed]
+
+        self._lines().change(contents)
 
     def _lines(self) -> JsonlFile:
         runs: dict[tuple[str, ...], str] = {}
@@ -137,23 +163,6 @@ def ledger_of(table: str, results: Path) -> Ledger:
         results (Path): The folder of the ledgers.
     """
     return Ledger(Path(results) / f"{table}.jsonl", table)
-
-
-def enter(folder: Path, results: Path) -> list[str]:
-    r"""Adds a finished run to the ledger of each table that has it, or to ``runs.jsonl``.
-
-    Args:
-        folder (Path): The run folder.
-        results (Path): The folder of the ledgers.
-
-    Returns:
-        The keys of the lines.
-    """
-    config = _config(folder)
-    entries = [ledger_entry(run, folder) for run in runs_of(config)] or [run_entry(folder)]
-    for entry in entries:
-        ledger_of(entry.table, results).add(entry)
-    return [entry.key for entry in entries]
 
 
 def ledger_entry(planned: Planned, folder: Path) -> LedgerEntry:
@@ -192,7 +201,9 @@ def relabelled(entry: LedgerEntry, planned: Planned) -> LedgerEntry:
         planned (Planned): The run in the other table.
     """
     names = {name: getattr(planned, name) for name in ("key", "table", "row", "variant", "label")}
-    return replace(entry, **names)
+    # Each table has weights of its own.
+    same = entry if planned.key == entry.key else entry.with_weights(None)
+    return replace(same, **names)
 
 
 def _config(folder: Path) -> Config:

@@ -89,6 +89,11 @@ class Row:
         r"""Whether it is a row of few-shot learning."""
         return self.readout == "query"
 
+    @property
+    def digits(self) -> int:
+        r"""The number of decimals with which tables show its figures."""
+        return 2 if self.few_shot else 3
+
 
 def rows(
     table: int | None = None, dataset: str | None = None, model: str | None = None

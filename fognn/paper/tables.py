@@ -98,6 +98,11 @@ class Planned:
         return config_of(self.paper, self.config.seed, **_settings(self.variant))
 
     @property
+    def is_own(self) -> bool:
+        r"""Whether it is trained by the row's own protocol."""
+        return self.config.identity() == self.own.identity()
+
+    @property
     def slug(self) -> str:
         r"""The short name of its row and variant, unique in the table, such as ``"gcn-sym"``."""
         return _slug(self.paper, self.variant)
@@ -107,8 +112,7 @@ class Planned:
         r"""The slug with the seed, such as ``"gcn-sym-seed0"``; if the run differs from the row's
         protocol, with a digest of its settings."""
         name = f"{self.slug}-seed{self.config.seed}"
-        changed = self.config.identity() != self.own.identity()
-        return f"{name}-{self.config.digest()}" if changed else name
+        return name if self.is_own else f"{name}-{self.config.digest()}"
 
     @property
     def key(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.nn import Module
 
-from fognn.paper.ledger import enter
+from fognn.paper.keep import enter
 from fognn.paper.protocols import command_of, protocol
 from fognn.paper.tables import run_folder, runs_of
 from fognn.training import Config, Result, fit
@@ -28,6 +28,7 @@ def train(
     *,
     config: str | Path | None = None,
     results: str | Path | None = None,
+    weights: str | Path | None = None,
     logger: str | None = None,
     quiet: bool = False,
     command: str | None = None,
@@ -60,6 +61,8 @@ def train(
             ``model``. (default: :obj:`None`)
         results (str, optional): The folder of the ledgers. If given, the finished run is added to
             the ledger of its table, or to ``runs.jsonl``. (default: :obj:`None`)
+        weights (str, optional): The folder in which the weights of the paper's rows are kept, if
+            ``results`` is given. (default: ``weights`` beside ``results``)
         logger (str, optional): ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, in addition to
             ``metrics.csv``. (default: :obj:`None`)
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
@@ -97,7 +100,7 @@ def train(
         command = command_of(run)
     result = fit(run, folder or _default_folder(run), command, quiet, logger)
     if results is not None and rank() == 0:
-        enter(result.folder, Path(results))
+        enter(result.folder, results, weights)
     return result
 
 

@@ -5,7 +5,8 @@ from collections import deque
 from pathlib import Path
 from typing import Literal
 
-from fognn.paper.ledger import LedgerEntry, ledger_entry, ledger_of, relabelled
+from fognn.paper.keep import add_run
+from fognn.paper.ledger import LedgerEntry, ledger_of, relabelled
 from fognn.paper.tables import TABLES, Planned, runs_of
 from fognn.sweep.local import LocalPool, log_of
 from fognn.sweep.pace import fastest_split
@@ -30,6 +31,7 @@ def reproduce(
     again: bool = False,
     shared: bool | None = None,
     command: str = "the same command",
+    weights: str | Path | None = None,
 ) -> Summary:
     r"""Trains runs, several at a time, and adds each to the ledger of its table when it finishes.
 
@@ -54,13 +56,15 @@ def reproduce(
             :class:`~fognn.sweep.ray_cluster.RayPool`. (default: :obj:`None`)
         command (str, optional): The command that resumes the runs, for messages.
             (default: :obj:`"the same command"`)
+        weights (str, optional): The folder in which the weights of each row's first seed are kept.
+            (default: ``weights`` beside ``results``)
 
     Returns:
         The keys of the trained and of the skipped runs, and the failed ones.
     """
     begin = time.monotonic()
     runs, results = user_path(runs), user_path(results)
-    todo, skipped = collect(planned, runs, results, again)
+    todo, skipped = collect(planned, runs, results, again, weights)
     trained: list[str] = []
     failed: list[Outcome] = []
     if todo:
@@ -68,7 +72,7 @@ def reproduce(
         try:
             pool = _pool([run.config for run in todo], workers, ray, shared, view)
             try:
-                _train_all(pool, todo, runs, results, view, trained, failed)
+                _train_all(pool, todo, runs, results, weights, view, trained, failed)
             except Stopped as stop:
                 done = len(skipped) + len(trained)
                 raise Stopped(
@@ -114,9 +118,14 @@ def _unfinished(
 
 
 def collect(
-    planned: list[Planned], runs: Path, results: Path, again: bool = False
+    planned: list[Planned],
+    runs: Path,
+    results: Path,
+    again: bool = False,
+    weights: str | Path | None = None,
 ) -> tuple[list[Planned], list[str]]:
-    r"""Adds finished runs to the ledgers that do not have them. Trains nothing.
+    r"""Adds finished runs to the ledgers that do not have them, and keeps their weights. Trains
+    nothing.
 
     Args:
         planned (list): The runs.
@@ -124,6 +133,7 @@ def collect(
         results (Path): The folder of the ledgers.
         again (bool, optional): As in :func:`reproduce`; folders of finished runs are renamed.
             (default: :obj:`False`)
+        weights (str, optional): As in :func:`reproduce`. (default: :obj:`None`)
 
     Returns:
         The runs to train, and the keys of the finished ones.
@@ -143,8 +153,11 @@ def collect(
                 _rename(folder)
             continue
         log_of(folder).unlink(missing_ok=True)  # left by a sweep that was killed
-        entry = ledger_entry(run, folder) if trained else relabelled(known[run.key], run)
-        if run.key not in known or known[run.key].to_dict() != entry.to_dict():
+        if trained:
+            add_run(run, folder, results, weights)
+            continue
+        entry = relabelled(known[run.key], run)
+        if known[run.key].to_dict() != entry.to_dict():
             ledger_of(run.table, results).add(entry)
     return todo, [run.key for run in planned if run.key not in left]
 
@@ -200,6 +213,7 @@ def _train_all(
     todo: list[Planned],
     runs: Path,
     results: Path,
+    weights: str | Path | None,
     view: SweepProgress,
     trained: list[str],
     failed: list[Outcome],
@@ -213,8 +227,7 @@ def _train_all(
         for outcome in outcomes:
             if not outcome.reason:
                 job = outcome.job
-                entry = ledger_entry(planned[job.key], job.folder)
-                ledger_of(planned[job.key].table, results).add(entry)
+                add_run(planned[job.key], job.folder, results, weights)
                 trained.append(job.key)
                 view.finish(job, str(Result.read(job.folder)))
         return [outcome for outcome in outcomes if outcome.reason]

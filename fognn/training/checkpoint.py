@@ -7,7 +7,10 @@ from typing import Any
 import torch
 from torch.nn import Module
 
-from fognn.models import Task, create_model
+from fognn.models import Task
+from fognn.models.registry import new_model
+from fognn.models.tensor_file import whole_network
+from fognn.models.weights import kept_file, read_weights
 from fognn.training.config import Config
 from fognn.training.given import given_module, is_given, load_given
 from fognn.training.machine_limits import data_too_large, is_out_of_memory
@@ -45,7 +48,7 @@ def untrained_model(config: Config, task: Task | None) -> Module:
         try:
             if is_given(config.model.name):
                 return given_module(config.model.name, task, config.model.settings)
-            return create_model(config.model.name, task, **model_arguments(config, task))
+            return new_model(config.model.name, task, **model_arguments(config, task))
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -168,14 +171,16 @@ def rebuild(content: dict[str, Any]) -> tuple[Module, Config, Task | None]:
     return model.eval(), config, task
 
 
-def load(run: str | Path, checkpoint: str = "best", module: Module | None = None) -> Module:
+def load(run: str | Path, checkpoint: str | None = None, module: Module | None = None) -> Module:
     r"""Loads the trained network of a run, in evaluation mode.
 
     Args:
-        run (str): A run folder, a checkpoint in one, or a folder of
-            :func:`fognn.training.export`.
+        run (str): A run folder, a checkpoint in one, a folder of :func:`fognn.training.export`, or
+            the name of kept weights, such as ``"zinc/gcn+fog"``; a folder of that name comes
+            first. The weights are searched as in :func:`fognn.create_model`.
         checkpoint (str, optional): ``"best"`` for the epoch with the best validation metric, or
-            ``"last"``. (default: :obj:`"best"`)
+            ``"last"``. (default: :obj:`"best"`; :obj:`"last"` for kept weights, which are those of
+            the last epoch)
         module (torch.nn.Module, optional): The network that was given to :func:`fognn.train`, to
             load its weights. (default: :obj:`None`)
     """
@@ -188,24 +193,34 @@ def load(run: str | Path, checkpoint: str = "best", module: Module | None = None
     return load_run(run, checkpoint)[0]
 
 
-def load_run(run: str | Path, checkpoint: str = "best") -> tuple[Module, Config, Task | None]:
+def load_run(run: str | Path, checkpoint: str | None = None) -> tuple[Module, Config, Task | None]:
     r"""Loads the network like :func:`load`, and its configuration and task.
+
+    Args:
+        run (str): A run folder, a checkpoint in one, or the name of kept weights.
+        checkpoint (str, optional): As in :func:`load`. (default: :obj:`None`)
+    """
+    kept = kept_file(run)
+    if kept is None:
+        return rebuild(read_checkpoint(checkpoint_file(run, checkpoint)))
+    if checkpoint not in (None, "last"):
+        raise ValueError(
+            f"load: checkpoint must be 'last' for kept weights, which are those of the last epoch, "
+            f"got {checkpoint!r}"
+        )
+    weights = read_weights(kept)
+    with whole_network(kept):
+        return rebuild({"config": weights.config, "task": weights.task, "model": weights.tensors})
+
+
+def checkpoint_file(run: str | Path, checkpoint: str | None = None) -> Path:
+    r"""Returns the checkpoint of a run.
 
     Args:
         run (str): A run folder, or a checkpoint in one.
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
     """
-    return rebuild(read_checkpoint(checkpoint_file(run, checkpoint)))
-
-
-def checkpoint_file(run: str | Path, checkpoint: str) -> Path:
-    r"""Returns the checkpoint of a run.
-
-    Args:
-        run (str): A run folder, or a checkpoint in one.
-        checkpoint (str): ``"best"`` or ``"last"``.
-    """
-    path = user_path(run)
+    path, checkpoint = user_path(run), "best" if checkpoint is None else checkpoint
     if path.is_file():
         return path
     checks.one_of("load", "checkpoint", checkpoint, ("best", "last"))

@@ -68,7 +68,7 @@ def evaluate_model(
 def evaluate(
     run: str | Path,
     split: str = "test",
-    checkpoint: str = "best",
+    checkpoint: str | None = None,
     device: str = "auto",
     threads: int | None = None,
     data: str | Path | None = None,
@@ -76,9 +76,11 @@ def evaluate(
     r"""Evaluates a trained run on one of its splits.
 
     Args:
-        run (str): A run folder, or a checkpoint in one.
+        run (str): A run folder, a checkpoint in one, or the name of kept weights, such as
+            ``"zinc/gcn+fog"``, see :func:`fognn.load`.
         split (str, optional): ``"train"``, ``"val"`` or ``"test"``. (default: :obj:`"test"`)
-        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
+            :obj:`"last"` for kept weights)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`"auto"`)
         threads (int, optional): As in :class:`~fognn.training.MachineConfig`.

@@ -11,15 +11,17 @@ from fognn.utils.files import user_path
 __all__ = ["export"]
 
 
-def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Path:
+def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -> Path:
     r"""Writes the network of a run as a Hugging Face folder: ``config.json``,
     ``model.safetensors`` (float32) and a model card, with the data, the targets and the test score
     of the run. Nothing is uploaded. :class:`fognn.models.PretrainedNet` reads it.
 
     Args:
-        run (str): A run folder, or a checkpoint in one.
+        run (str): A run folder, a checkpoint in one, or the name of kept weights, such as
+            ``"zinc/gcn+fog"``, see :func:`fognn.load`.
         folder (str): The folder to write.
-        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
+            :obj:`"last"` for kept weights)
 
     Returns:
         The folder.
@@ -30,7 +32,7 @@ def export(run: str | Path, folder: str | Path, checkpoint: str = "best") -> Pat
     exported = PretrainedNet(config.model.name, task, **model_arguments(config, task))
     exported.module.load_state_dict(net.state_dict())
     path = user_path(run)
-    trained, at = (path.parent, path.stem) if path.is_file() else (path, checkpoint)
+    trained, at = (path.parent, path.stem) if path.is_file() else (path, checkpoint or "best")
     # Without its folder, which is of no use to others.
     data = own_name(config.data) if is_own(config.data) else None
     card = {"data": data, "training": _training(config, data, trained, at)}

@@ -33,7 +33,7 @@ def predict(
     run: str | Path,
     source: str | Path,
     output: str | Path,
-    checkpoint: str = "best",
+    checkpoint: str | None = None,
     smiles_column: str | None = None,
     skip_bad: bool = False,
     batch_size: int = 128,
@@ -53,12 +53,14 @@ def predict(
     A name is that of the column or class in the data of the training, or its number from 0.
 
     Args:
-        run (str): A run folder, or a checkpoint in one.
+        run (str): A run folder, a checkpoint in one, or the name of kept weights, such as
+            ``"zinc/gcn+fog"``, see :func:`fognn.load`.
         source (str): A csv file of molecules; graphs as :func:`fognn.datasets.read_graphs` or
             :func:`fognn.datasets.read_single_graph` takes them; or a dataset of PyG by name, as
             :func:`fognn.datasets.open_pyg` takes it.
         output (str): The csv file to write.
-        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
+            :obj:`"last"` for kept weights)
         smiles_column (str, optional): csv file: the column of the SMILES strings.
             (default: that of the training)
         skip_bad (bool, optional): csv file: if set to :obj:`True`, skips lines that cannot be read.

@@ -56,6 +56,25 @@ def test_order_and_replacement(tmp_path: Path) -> None:
     assert on_disk(lines.path) == lines.read()
 
 
+def test_several_lines_in_one_step(tmp_path: Path) -> None:
+    lines = JsonlFile(tmp_path / "a.jsonl")
+    for key in "abc":
+        lines.put(line(key, value=1))
+
+    def change(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        assert [content["key"] for content in found] == ["a", "b", "c"]
+        return [line("d", value=2), line("b", value=3)]
+
+    lines.change(change)
+    assert [(found["key"], found["value"]) for found in lines.read()] == [
+        ("a", 1), ("b", 3), ("c", 1), ("d", 2),
+    ]  # fmt: skip
+    before = lines.path.read_bytes()
+    with pytest.raises(ValueError, match="'e' must have plain, finite values"):
+        lines.change(lambda _: [line("a", value=5), line("e", value=float("nan"))])
+    assert lines.path.read_bytes() == before, "all of them or none"
+
+
 @given(st.dictionaries(st.text(), VALUES, max_size=4), st.text())
 def test_any_json_comes_back(content: dict[str, Any], key: str) -> None:
     text = jsonl_file._dump(content | {"key": key})

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from kept_runs import kept_run, use_tiny_data
 from tiny_runs import metrics, molecules, tiny
 
 import fognn
@@ -185,6 +186,16 @@ def test_a_run_is_entered_into_the_ledger(tmp_path: Path) -> None:
     assert str(tmp_path) not in (tmp_path / "results" / "runs.jsonl").read_text()
     fognn.train("cluster", "gcn", results=tmp_path / "results", **SMALL)
     assert len(Ledger(tmp_path / "results" / "runs.jsonl").entries()) == 1, "the same run once"
+
+
+def test_weights_of_a_row_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_tiny_data(monkeypatch)
+    kept_run(Path("runs/zinc/gat-seed0"), plan("zinc", ["gat"])[0])
+    fognn.train("zinc", "gat", quiet=True)
+    fognn.train("zinc", "gat", quiet=True, results="results")
+    fognn.train("zinc", "gat", quiet=True, results="results", weights="mine")
+    kept = sorted(path.as_posix() for path in Path().rglob("*.safetensors"))
+    assert kept == ["mine/zinc/gat.safetensors", "weights/zinc/gat.safetensors"]
 
 
 def test_own_files_leave_no_path_in_the_ledger(tmp_path: Path) -> None:

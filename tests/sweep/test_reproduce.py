@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_runs import kept_run, use_tiny_data
 from ledger_entries import entry
 from tiny_runs import metrics
 
@@ -18,6 +19,7 @@ from fognn.sweep.pace import Split
 from fognn.sweep.pool import Job
 from fognn.sweep.reproduce import collect, unfinished
 from fognn.training import Stopped, TrainingError, fit
+from fognn.utils.files import sha256_of
 
 Plan = Callable[..., list[Planned]]
 Pools = Callable[..., list[Any]]
@@ -114,6 +116,25 @@ def test_a_run_of_two_tables_is_trained_once(tmp_path: Path) -> None:
     (copied,) = Ledger(tmp_path / "widths.jsonl").entries()
     assert (copied.key, copied.row, copied.label) == (wide.key, wide.row, wide.label)
     assert (copied.result, copied.curve) == (own.result, own.curve)
+
+
+def test_weights_of_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_tiny_data(monkeypatch)
+    runs, results = tmp_path / "runs", tmp_path / "results"
+    (zinc,), (wide,) = plan("zinc", ["gcn+fog"], ours=False), plan("widths", ["gcn+fog-c158"])
+    kept_run(zinc.folder(runs), zinc)
+    assert reproduce([zinc], runs, results, quiet=True).skipped == (zinc.key,)
+    (line,) = Ledger(results / "zinc.jsonl").entries()
+    assert line.weights == sha256_of(tmp_path / "weights" / "zinc" / "gcn+fog.safetensors")
+    text = (results / "zinc.jsonl").read_text()
+    reproduce([zinc], runs, results, quiet=True)
+    # Without the folder, the line is as it was, and its copy in the other table has no weights.
+    reproduce([zinc, wide], tmp_path / "others", results, quiet=True)
+    assert (results / "zinc.jsonl").read_text() == text
+    assert Ledger(results / "widths.jsonl").entries()[0].weights is None
+    reproduce([wide], runs, results, quiet=True, weights=tmp_path / "mine")
+    (line,) = Ledger(results / "widths.jsonl").entries()
+    assert line.weights == sha256_of(tmp_path / "mine" / "widths" / "gcn+fog-c158.safetensors")
 
 
 def test_a_failure_is_tried_once_more_after_the_others(

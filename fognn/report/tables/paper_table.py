@@ -79,7 +79,7 @@ def _cells(
     header += ["FOG - host"] * paired + ["epochs", "s/epoch"]
     rows = []
     for line in lines:
-        digits = 2 if line.paper.few_shot else 3
+        digits = line.paper.digits
         name = label_of(line.paper, line.variant)
         name += f" {numbers[line.changed]}" if line.changed else ""
         row = [f"{name} †" if line.ours else name, _count(line.parameters)]

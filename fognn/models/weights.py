@@ -1,0 +1,226 @@
+r"""Trained weights that are kept with the project: one safetensors file for each row of the paper's
+tables, ``weights/TABLE/ROW.safetensors``.
+
+A file holds the network of the last epoch, because that is the one whose figure tables show, and in
+its metadata all that is needed to build and to evaluate it. Nothing in it is unpickled.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from safetensors import safe_open
+from safetensors.torch import save
+from torch import Tensor
+from torch.nn import Module
+
+from fognn.models.registry import new_model
+from fognn.models.task import TASKS, Task
+from fognn.models.tensor_file import check_sizes, whole_network
+from fognn.utils.files import check_regular, user_path, write_whole
+
+__all__ = [
+    "SUFFIX",
+    "Weights",
+    "kept_file",
+    "kept_names",
+    "pretrained_model",
+    "read_weights",
+    "weights_folders",
+    "write_weights",
+]
+
+SUFFIX = ".safetensors"
+FORMAT = 1
+# One entry, because safetensors writes several in an order that differs between processes.
+_ENTRY = "fognn"
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9+._=-]*")
+
+
+@dataclass(frozen=True)
+class Weights:
+    r"""A trained network as data.
+
+    Args:
+        key (str): The key of its run in the ledger, such as ``"zinc/gcn+fog-seed0"``.
+        seed (int): The seed of the run.
+        epoch (int): The number of trained epochs.
+        config (dict): The configuration of the run, see :meth:`fognn.training.Config.to_dict`; for
+            a run over folds, that of the first fold.
+        task (dict, optional): The fields of its :class:`~fognn.models.Task`; :obj:`None` for
+            few-shot images.
+        tensors (dict): The state of the network.
+    """
+
+    key: str
+    seed: int
+    epoch: int
+    config: dict[str, Any]
+    task: dict[str, Any] | None
+    tensors: dict[str, Tensor]
+
+    @property
+    def model(self) -> str:
+        r"""The name of the network."""
+        return str(self.config["model"]["name"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        r"""The settings of the network."""
+        return {name: value for name, value in self.config["model"].items() if name != "name"}
+
+
+def write_weights(path: Path, weights: Weights) -> None:
+    r"""Writes a file of weights, atomically. The same weights give the same bytes.
+
+    Args:
+        path (Path): The file.
+        weights (Weights): The weights.
+    """
+    content = {"format": FORMAT} | {
+        name: getattr(weights, name) for name in ("key", "seed", "epoch", "config", "task")
+    }
+    tensors = {name: value.detach().cpu().contiguous() for name, value in weights.tensors.items()}
+    data = save(tensors, {_ENTRY: json.dumps(content, sort_keys=True)})
+    with write_whole(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def read_weights(path: Path) -> Weights:
+    r"""Reads a file of weights. No code that it names is run.
+
+    Args:
+        path (Path): The file.
+
+    Raises:
+        FileError: If the file is damaged, or is no file of weights of this version.
+    """
+    check_regular(path)
+    with whole_network(path):
+        with safe_open(path, "pt") as file:
+            text = (file.metadata() or {}).get(_ENTRY)
+            if text is None:
+                raise ValueError(f"its metadata must have {_ENTRY!r}")
+            weights = _from_dict(json.loads(text))
+            check_sizes(path, {"task": weights.task, **weights.settings}, "its metadata")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return replace(weights, tensors=tensors)
+
+
+def _from_dict(content: Any) -> Weights:
+    kinds: dict[str, Any] = {"key": str, "seed": int, "epoch": int, "config": dict}
+    kinds["task"] = (dict, type(None))
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"its metadata must be of format {FORMAT}")
+    for name, kind in kinds.items():
+        if name not in content or not isinstance(content[name], kind):
+            raise ValueError(f"its metadata must have a valid {name!r}")
+    model = content["config"].get("model")
+    if not isinstance(model, dict) or not isinstance(model.get("name"), str):
+        raise ValueError("its metadata must have the name of a network in config.model")
+    return Weights(**{name: content[name] for name in kinds}, tensors={})
+
+
+def weights_folders() -> list[Path]:
+    r"""Returns the folders in which weights are searched by name: that of the environment variable
+    ``FOGNN_WEIGHTS``; without it, ``weights`` of the clone that fognn runs from, and ``weights`` of
+    the working directory."""
+    given = os.environ.get("FOGNN_WEIGHTS")
+    if given:
+        return [user_path(given)]
+    clone = Path(__file__).parents[2]
+    # An installed package lies beside others, whose folder could have this name.
+    own = [clone / "weights"] if (clone / "pyproject.toml").is_file() else []
+    return [*own, Path("weights")]
+
+
+def kept_names() -> list[str]:
+    r"""Returns the names of all weights that are found here, such as ``"zinc/gcn+fog"``."""
+    found = {
+        path.relative_to(folder).as_posix().removesuffix(SUFFIX)
+        for folder in weights_folders()
+        for path in folder.glob(f"*/*{SUFFIX}")
+    }
+    return sorted(name for name in found if _NAME.fullmatch(name))
+
+
+def kept_file(name: str | Path) -> Path | None:
+    r"""Returns the file of the weights with a name.
+
+    Args:
+        name (str): Such as ``"zinc/gcn+fog"``, or the path of a file of weights. A file or folder
+            that exists under this name comes first.
+
+    Returns:
+        The file; :obj:`None` if ``name`` is another file or folder, or has another form.
+
+    Raises:
+        ValueError: If there are no such weights.
+    """
+    path = user_path(name)
+    if path.exists():
+        return path if path.suffix == SUFFIX and path.is_file() else None
+    wanted = Path(name).as_posix().lower()
+    if not _NAME.fullmatch(wanted):
+        return None
+    for folder in weights_folders():
+        file = folder / f"{wanted}{SUFFIX}"
+        if file.is_file():
+            return file
+    raise ValueError(
+        f"run must be a run folder, a checkpoint or the name of kept weights, got {str(name)!r}; "
+        f"{_advice()}"
+    )
+
+
+def _advice() -> str:
+    here = kept_names()
+    return (
+        f"kept here: {', '.join(here) or 'none'}; the wheel has no weights: clone the repository, "
+        "or set FOGNN_WEIGHTS to the folder weights of a clone"
+    )
+
+
+def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, Any]) -> Module:
+    r"""Returns the network of kept weights, in training mode, see
+    :func:`fognn.models.create_model`.
+
+    Args:
+        name (str): The name of the network.
+        task (str or Task): The task: one of the paper's.
+        settings (dict): Settings that the network must have.
+    """
+    known = [key for key, own in TASKS.items() if task == own or str(task).lower() == key]
+    if not known:
+        raise ValueError(
+            f"create_model: task must be one of {', '.join(TASKS)} with pretrained=True, got "
+            f"{task!r}; fognn.load loads any kept weights by name"
+        )
+    # IMDB-MULTI is a part of the paper's table of limits.
+    names = [f"{known[0]}/{name.lower()}", f"limits/{name.lower()}-{known[0]}"]
+    files = [folder / f"{own}{SUFFIX}" for folder in weights_folders() for own in names]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        raise ValueError(
+            f"create_model: pretrained must be False for {name!r} and {known[0]!r}, of which no "
+            f"weights are kept, got True; {_advice()}"
+        )
+    weights = read_weights(file)
+    for key, value in settings.items():
+        own = weights.settings.get(key)
+        if value != own or isinstance(value, bool) != isinstance(own, bool):
+            what = f"{own!r}, as in {file}" if key in weights.settings else "left out"
+            raise ValueError(
+                f"create_model: {key} must be {what}, with pretrained=True, got {value!r}"
+            )
+    with whole_network(file):
+        fields = weights.task
+        net = new_model(
+            weights.model, None if fields is None else Task(**fields), **weights.settings
+        )
+        net.load_state_dict(weights.tensors)
+    return net

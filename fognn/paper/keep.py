@@ -1,0 +1,138 @@
+r"""Finished runs in the ledgers, and the weights of each row's first seed in
+``weights/TABLE/ROW.safetensors``.
+
+Of all runs of a row by its own protocol whose run folders were seen, the weights of the one with
+the lowest seed are kept, and its ledger line has the checksum of the file. They are those of the
+last epoch, because tables show its figure; of a run over folds, only those of the first fold,
+so that all files together stay small.
+"""
+
+import os
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+from fognn.models.weights import SUFFIX, Weights, write_weights
+from fognn.paper.ledger import LedgerEntry, ledger_entry, ledger_of, run_entry
+from fognn.paper.tables import TABLES, Planned, portable, runs_of
+from fognn.training import Config, Result
+from fognn.training.checkpoint import read_checkpoint, rebuild
+from fognn.utils.files import DAMAGE, sha256_of, user_path
+
+__all__ = ["FOLD", "add_run", "enter", "kept_name", "weights_beside"]
+
+FOLD = 1  # the fold whose weights are kept, of a run over folds
+# What no other training of the same run has in common with it.
+_OWN = ("train", "val", "test", "epochs", "seconds")
+
+
+def enter(folder: str | Path, results: str | Path, weights: str | Path | None = None) -> list[str]:
+    r"""Adds a finished run to the ledger of each table that has it, with its weights, or to
+    ``runs.jsonl``.
+
+    Args:
+        folder (str): The run folder.
+        results (str): The folder of the ledgers.
+        weights (str, optional): The folder of the weights. (default: see :func:`weights_beside`)
+
+    Returns:
+        The keys of the lines.
+    """
+    folder, results = user_path(folder), user_path(results)
+    Result.read(folder)  # raises unless the run has finished
+    planned = runs_of(Config.read(folder / "config.yaml"))
+    for run in planned:
+        add_run(run, folder, results, weights)
+    if planned:
+        return [run.key for run in planned]
+    entry = run_entry(folder)
+    ledger_of(entry.table, results).add(entry)
+    return [entry.key]
+
+
+def add_run(
+    planned: Planned, folder: Path, results: Path, weights: str | Path | None = None
+) -> None:
+    r"""Adds a finished run to the ledger of its table. If it is trained by its row's own protocol,
+    and no line with a lower seed has weights, also keeps its weights.
+
+    Without ``last.ckpt`` in the run folder, the line has no weights. If the process is killed
+    between the two files, the same call repairs the line.
+
+    Args:
+        planned (Planned): The run.
+        folder (Path): The run folder.
+        results (Path): The folder of the ledgers.
+        weights (str, optional): The folder of the weights. (default: see :func:`weights_beside`)
+    """
+    entry = ledger_entry(planned, folder)
+    place = weights_beside(results) if weights is None else user_path(weights)
+    keeps = planned.table in TABLES and planned.is_own
+    file = place / planned.table / f"{planned.slug}{SUFFIX}"
+
+    def change(lines: list[LedgerEntry]) -> list[LedgerEntry]:
+        before = next((line for line in lines if line.key == entry.key), None)
+        same = before if before is not None and _is_same(before, entry) else None
+        # A copied run folder is as new as the copy.
+        new = replace(entry, finished=same.finished, more=same.more) if same else entry
+        if not keeps or (same and same.weights and _is_file(file, same.weights)):
+            return [new]
+        row = (entry.row, entry.variant)
+        holders = [line for line in lines if line.weights and (line.row, line.variant) == row]
+        if any(line.seed < entry.seed for line in holders):
+            return [new]
+        checksum = _write(file, entry, folder)
+        if checksum is None:
+            if before in holders and not same:
+                file.unlink(missing_ok=True)  # of the earlier training
+            return [new]
+        others = [line.with_weights(None) for line in holders if line.key != entry.key]
+        return [new.with_weights(checksum), *others]
+
+    ledger_of(planned.table, results).change(change)
+
+
+def weights_beside(results: str | Path) -> Path:
+    r"""Returns the default folder of the weights: ``weights``, beside the folder of the ledgers, so
+    that ledgers in another folder have their own weights."""
+    return Path(os.path.abspath(user_path(results))).with_name("weights")
+
+
+def kept_name(entry: LedgerEntry) -> str:
+    r"""Returns the name of the weights of a run, such as ``"zinc/gcn+fog"``: its key without the
+    seed."""
+    return entry.key.removesuffix(f"-seed{entry.seed}")
+
+
+def _is_same(one: LedgerEntry, other: LedgerEntry) -> bool:
+    return all(one.result.get(name) == other.result.get(name) for name in _OWN)
+
+
+def _is_file(file: Path, checksum: str) -> bool:
+    return file.is_file() and sha256_of(file) == checksum
+
+
+def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
+    r"""Writes the weights of a run and returns their checksum; :obj:`None` if it has no usable
+    checkpoint."""
+    folds = entry.result.get("folds") or []
+    checkpoint = (folder / f"fold-{FOLD}" if folds else folder) / "last.ckpt"
+    if not checkpoint.exists():
+        return None
+    epochs = folds[FOLD - 1]["epochs"] if folds else entry.result["epochs"]
+    try:
+        content = read_checkpoint(checkpoint)
+        net, config, task = rebuild(content)  # raises for a network of another version
+        if len(content["state"]["history"]) != epochs:
+            raise ValueError(f"{checkpoint} must be of epoch {epochs}, the last one")
+    except DAMAGE as error:
+        warnings.warn(f"{entry.key}: its weights are not kept: {error}", stacklevel=2)
+        return None
+    fields = None if task is None else task.to_dict()
+    kept = Weights(
+        entry.key, entry.seed, epochs, portable(config).to_dict(), fields, net.state_dict()
+    )
+    for left in file.parent.glob(f".tmp-*-{file.name}"):  # of a process that was killed
+        left.unlink(missing_ok=True)
+    write_weights(file, kept)
+    return sha256_of(file)
