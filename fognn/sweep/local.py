@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fognn.sweep.pool import Job, Outcome
-from fognn.sweep.processes import Process, end, last_line, share_of, spawn, with_threads
+from fognn.sweep.processes import Process, end, last_line, spawn, with_threads
 from fognn.utils import checks
 
 __all__ = ["LocalPool", "log_of"]
@@ -19,18 +19,16 @@ _POLL = 0.1
 class LocalPool:
     r"""A pool of processes on this machine.
 
-    Each run has its own process, so a run that is killed, or that runs out of memory, does not
-    affect the others. All processes end when this process ends, in any way.
+    Each run has its own process with one thread (see
+    :func:`~fognn.sweep.processes.with_threads`), so a run that is killed, or that runs out of
+    memory, does not affect the others. All processes end when this process ends, in any way.
 
     Args:
         workers (int): Number of runs at a time.
-        threads (int, optional): Number of threads of each run.
-            (default: see :func:`~fognn.sweep.processes.share_of`)
     """
 
-    def __init__(self, workers: int, threads: int | None = None) -> None:
+    def __init__(self, workers: int) -> None:
         checks.positive_int("reproduce", "workers", workers)
-        self.threads = threads or share_of(workers)
         self.slots: list[_Running | None] = [None] * workers
 
     @property
@@ -42,11 +40,11 @@ class LocalPool:
         log = log_of(job.folder)
         request = {
             "job": "train",
-            "config": with_threads(job.config, self.threads).to_dict(),
+            "config": with_threads(job.config).to_dict(),
             "folder": str(job.folder),
         }
         with open(log, "ab") as output:
-            process = spawn(request, self.threads, stdout=output, stderr=output)
+            process = spawn(request, stdout=output, stderr=output)
         self.slots[self.slots.index(None)] = _Running(job, process, log)
 
     def running(self) -> list[Job]:

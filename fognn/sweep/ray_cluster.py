@@ -76,7 +76,7 @@ class RayPool:
         return True  # Ray queues tasks, and an autoscaling cluster depends on that queue
 
     def start(self, job: Job) -> None:
-        config = with_threads(job.config, 1)
+        config = with_threads(job.config)
         if config.data.folder is not None:
             place = str(user_path(config.data.folder).resolve())
             config = replace(config, data=replace(config.data, folder=place))
