@@ -18,11 +18,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from fognn.paper.entry_checks import COMPARE
 from fognn.sweep.pace import measure
 from fognn.training import Config, Stopped, fit
+from fognn.utils.memory import MemoryLimitError
 from fognn.utils.own_code import import_asked
 
-__all__ = ["main", "train_one", "wait_for_lock"]
+__all__ = ["main", "reason_of", "train_one", "wait_for_lock"]
 
 # Seconds to wait for the lock of an interrupted run.
 GRACE = 30.0
@@ -46,9 +48,22 @@ def main() -> int:
     except Exception as error:
         # The parent reports the last line as the reason; the traceback stays in the log.
         traceback.print_exc()
-        print(" ".join(f"{type(error).__name__}: {error}".split()), file=sys.stderr)
+        print(reason_of(error, request.get("key", "")), file=sys.stderr)
         return 1
     return 0
+
+
+def reason_of(error: BaseException, key: str) -> str:
+    r"""Returns one line that says why a run of a sweep failed, with the options of the sweep.
+
+    Args:
+        error (BaseException): The cause.
+        key (str): The key of the run.
+    """
+    text = str(error)
+    if isinstance(error, MemoryLimitError):
+        text = error.in_comparison if key.startswith(COMPARE) else error.in_sweep
+    return " ".join(f"{type(error).__name__}: {text}".split())
 
 
 def train_one(content: dict[str, Any], folder: Path, command: str | None = None) -> None:

@@ -40,6 +40,7 @@ class LocalPool:
         log = log_of(job.folder)
         request = {
             "job": "train",
+            "key": job.key,
             "config": with_threads(job.config).to_dict(),
             "folder": str(job.folder),
         }

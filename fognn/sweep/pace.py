@@ -146,7 +146,7 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
     if count_folds(config.data):
         config = replace(config, data=replace(config.data, fold=1))
     training = config.training
-    with threads_of(config):
+    with threads_of(config.machine):
         parts, fabric = Parts.of(config), make_fabric(config)
         net: Any = torch.compile(parts.net, dynamic=True) if config.machine.compile else parts.net
         adam = Adam(
