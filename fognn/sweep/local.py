@@ -1,5 +1,6 @@
 r"""Runs on this machine, each in its own process, several at a time."""
 
+import fcntl
 import signal
 import time
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from fognn.sweep.pool import Job, Outcome
 from fognn.sweep.processes import Process, end, last_line, spawn, with_threads
 from fognn.utils import checks
 
-__all__ = ["LocalPool", "log_of"]
+__all__ = ["LocalPool", "log_of", "remove_logs"]
 
 # Seconds for interrupted runs to finish a step, which can take seconds, and to write a checkpoint.
 GRACE = 60.0
@@ -45,6 +46,8 @@ class LocalPool:
             "folder": str(job.folder),
         }
         with open(log, "ab") as output:
+            # The process inherits the lock, and keeps it until it ends.
+            fcntl.flock(output, fcntl.LOCK_SH)
             process = spawn(request, stdout=output, stderr=output)
         self.slots[self.slots.index(None)] = _Running(job, process, log)
 
@@ -91,6 +94,27 @@ def log_of(folder: Path) -> Path:
     is interrupted; if the sweep was killed, by the next one."""
     # Not inside the run folder, which must be empty when a run starts.
     return folder.with_name(f"{folder.name}.log")
+
+
+def remove_logs(folder: Path) -> None:
+    r"""Removes the logs that killed sweeps left beside the run folders in a folder: those of
+    finished runs, and those without an error. A log that a process writes is kept.
+
+    Args:
+        folder (Path): The folder of the run folders.
+    """
+    for log in folder.glob("*-seed*.log"):
+        run = log.with_suffix("")
+        with open(log, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # a process writes it
+                continue
+            text = file.read()
+            if (run / "result.json").exists() or (
+                b"Traceback" not in text and ((run / "config.yaml").exists() or not text)
+            ):
+                log.unlink(missing_ok=True)
 
 
 @dataclass

@@ -47,7 +47,7 @@ def spawn(request: dict[str, Any], stdout: Any, stderr: Any) -> Process:
     threads = str(request["config"]["machine"]["threads"])
     share = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads)
     process = subprocess.Popen(
-        [sys.executable, "-m", "fognn.sweep.child"],
+        [sys.executable, "-m", "fognn.utils.parent", "fognn.sweep.child"],
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=stderr,
@@ -80,6 +80,6 @@ def end(process: Process) -> None:
 
 
 def last_line(path: Path) -> str:
-    r"""Returns the last line of a file that is not empty."""
+    r"""Returns the last line of a file that is not empty; an empty string if there is none."""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")

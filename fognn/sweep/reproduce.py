@@ -7,7 +7,7 @@ from typing import Literal
 
 from fognn.paper.ledger import LedgerEntry, ledger_entry, ledger_of, relabelled
 from fognn.paper.tables import TABLES, Planned, runs_of
-from fognn.sweep.local import LocalPool, log_of
+from fognn.sweep.local import LocalPool, log_of, remove_logs
 from fognn.sweep.pace import fastest_workers
 from fognn.sweep.pool import Job, Outcome, Pool, Summary
 from fognn.sweep.progress import SweepProgress
@@ -136,6 +136,8 @@ def collect(
     known = _measured(planned, results)
     todo = _unfinished(planned, runs, known, again)
     left = {run.key for run in todo}
+    for place in {run.folder(runs).parent for run in planned}:
+        remove_logs(place)
     for run in planned:
         folder = run.folder(runs)
         trained = (folder / "result.json").exists()

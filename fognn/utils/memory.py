@@ -78,7 +78,9 @@ def _wanted(text: str) -> str:
     found = re.search(r"allocate (\d+) bytes", text)
     if found:
         return f" for a tensor of {_size(int(found[1]))}"
-    found = re.search(r"allocate ([\d.]+ [KMGTPE]?i?B)(?: for an array with shape (\(.*?\)))?", text)
+    found = re.search(
+        r"allocate ([\d.]+ [KMGTPE]?i?B)(?: for an array with shape (\(.*?\)))?", text
+    )
     if found is None:
         return ""
     return f" for a tensor of {found[1]}" + (f" and shape {found[2]}" if found[2] else "")

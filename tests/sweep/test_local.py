@@ -1,5 +1,7 @@
+import fcntl
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +10,7 @@ import pytest
 from filelock import FileLock
 from tiny_runs import metrics
 
-from fognn.sweep.local import LocalPool, log_of
+from fognn.sweep.local import LocalPool, log_of, remove_logs
 from fognn.sweep.pool import Job, Outcome
 from fognn.training import Result, fit
 
@@ -122,3 +124,39 @@ def test_the_log_of_an_interrupted_run_is_removed(
     finally:
         pool.close()
     assert not log_of(job.folder).exists()
+
+
+def test_logs_of_killed_sweeps(tmp_path: Path) -> None:
+    def run(name: str, text: str, *files: str) -> Path:
+        for file in files:
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / file).touch()
+        log = log_of(tmp_path / name)
+        log.write_text(text)
+        return log
+
+    failed = "Traceback (most recent call last):\nTrainingError: the loss\n"
+    kept = [
+        run("failed-seed0", failed, "config.yaml"),
+        run("notes-seed-of-mine", "written by the user\n"),
+        run("mine", ""),
+    ]
+    removed = [
+        run("finished-seed0", failed, "config.yaml", "result.json"),
+        run("interrupted-seed0", "stopped in epoch 3\n", "config.yaml"),
+        run("killed-seed0", "", "config.yaml"),
+        run("killed-lr0.003-seed0", "a warning\n", "config.yaml"),
+        run("not-begun-seed0", ""),
+    ]
+    written = run("running-seed0", "", "config.yaml")
+    with open(written, "ab") as file:
+        command = ["sh", "-c", "echo; read line"]
+        fcntl.flock(file, fcntl.LOCK_SH)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file)
+    remove_logs(tmp_path)
+    assert sorted(tmp_path.glob("*.log")) == sorted([*kept, written])
+    assert not any(log.exists() for log in removed)
+    process.communicate(b"\n")
+    remove_logs(tmp_path)
+    assert sorted(tmp_path.glob("*.log")) == sorted(kept)
+    remove_logs(tmp_path / "not there")
