@@ -5,13 +5,23 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from fognn.utils.errors import FognnError
 
-__all__ = ["Checkpoint", "DataFolder", "Device", "Import", "RunFolder", "app", "import_own", "main"]
+__all__ = [
+    "Checkpoint",
+    "DataFolder",
+    "Device",
+    "Import",
+    "RunFolder",
+    "Threads",
+    "app",
+    "import_own",
+    "main",
+]
 
 app = typer.Typer(
     help="Second-order message passing on graphs.\n\nExample: fognn data zinc",
@@ -29,8 +39,18 @@ def main() -> None:
         app(prog_name="fognn")
     # ImportError: an optional dependency is not installed.
     except (ValueError, ImportError, OSError, FognnError) as error:
-        print("fognn:", " ".join(str(error).split()), file=sys.stderr)
-        sys.exit(1)
+        _fail(error)
+    except (MemoryError, RuntimeError) as error:
+        from fognn.utils.memory import describe, is_out_of_memory
+
+        if not is_out_of_memory(error):
+            raise
+        _fail(f"{describe(error)}: this needs a machine with more memory")
+
+
+def _fail(error: object) -> NoReturn:
+    print("fognn:", " ".join(str(error).split()), file=sys.stderr)
+    sys.exit(1)
 
 
 def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -86,6 +106,7 @@ def import_own(path: Path | None) -> None:
         import_file(path)
 
 
+Threads = Annotated[int | None, typer.Option(help="Number of threads.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 Checkpoint = Annotated[
     str | None,

@@ -1,7 +1,9 @@
 r"""Commands about datasets."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -56,6 +58,7 @@ def data(
     }
     drawing_options = {"-o": output is not None, "--split": split is not None}
     from fognn.report.drawings import DrawOptions, report_csv, report_dataset, report_datasets
+    from fognn.utils.memory import MemoryLimitError, memory_errors, source_too_large
 
     if name is None:
         _check_unused(csv_options | drawing_options, "all datasets are listed; name one")
@@ -63,19 +66,27 @@ def data(
         return
     if output is not None and not draw:
         _check_unused({"-o": True}, "--draw is 0")
+    too_large: Callable[[str], Any]
     if name.lower().endswith(".csv"):
         dataset_options = {"--split": split is not None, "--data": data_folder is not None}
         _check_unused(dataset_options, f"{name} is a csv file")
         options = DrawOptions(draw, output, seed)
         lines = report_csv(name, smiles_column or "smiles", target_column, skip_bad, options)
+        too_large = source_too_large(name)
     else:
         from fognn.datasets.catalog import dataset_info
 
         _check_unused(csv_options, f"{name} is not a csv file")
         options = DrawOptions(draw, output, seed)
-        lines = report_dataset(dataset_info(name), split, data_folder, options)
-    for line in lines:
-        print(line, flush=True)
+        info = dataset_info(name)
+        lines = report_dataset(info, split, data_folder, options)
+        fewer = f"read one split (--split {info.splits[-1]})" if info.splits and not split else ""
+        too_large = partial(
+            MemoryLimitError, lower=fewer or "this needs a machine with more memory"
+        )
+    with memory_errors(too_large):
+        for line in lines:
+            print(line, flush=True)
 
 
 @generate.command()

@@ -14,6 +14,7 @@ from fognn.cli.app import (
     Import,
     Quiet,
     RunFolder,
+    Threads,
     WeightsFolder,
     app,
     exit_if_stopped,
@@ -102,7 +103,11 @@ def evaluate(
     checkpoint: Checkpoint = None,
     data_folder: DataFolder = None,
     device: Device = "auto",
-    threads: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
+    threads: Threads = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of graphs in a batch. [that of the training]"),
+    ] = None,
     imported: Import = None,
 ) -> None:
     """Evaluate a trained run on one of its splits.
@@ -115,7 +120,8 @@ def evaluate(
     from fognn.training.evaluation import evaluate as scores_of
 
     import_own(imported)
-    for name, value in scores_of(run, split, checkpoint, device, threads, data_folder).items():
+    scores = scores_of(run, split, checkpoint, device, threads, data_folder, batch_size)
+    for name, value in scores.items():
         print(f"{split}_{name}: {value:.6g}")
 
 
@@ -136,6 +142,7 @@ def predict(
     ] = False,
     batch_size: Annotated[int, typer.Option(help="Number of graphs in a batch.")] = 128,
     device: Device = "auto",
+    threads: Threads = None,
     imported: Import = None,
 ) -> None:
     """Predict for new graphs: molecules in a csv file, or a .pt or .npz file of graphs.
@@ -149,7 +156,9 @@ def predict(
     from fognn.training.prediction import predict as write
 
     import_own(imported)
-    lines = write(run, source, output, checkpoint, smiles_column, skip_bad, batch_size, device)
+    lines = write(
+        run, source, output, checkpoint, smiles_column, skip_bad, batch_size, device, threads
+    )
     print(f"{output}: {lines:,} predictions")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from fognn.paper.rows import rows
 from fognn.paper.tables import TABLES, Planned
 from fognn.training import Config
+from fognn.training.objective import HIGHER_IS_BETTER
 
 __all__ = ["COLUMNS", "COMPARE", "check_content"]
 
@@ -115,8 +116,9 @@ def _result(result: Mapping[str, Any], config: Config) -> None:
     for name in ("seconds", "seconds_per_epoch"):
         if not _is_number(result.get(name)) or result[name] < 0:
             raise _wrong(f"result.{name}", "a number of seconds", result, name)
-    if type(result.get("higher_is_better")) is not bool:
-        raise _wrong("result.higher_is_better", "true or false", result, "higher_is_better")
+    higher = HIGHER_IS_BETTER[config.training.metric]
+    if result.get("higher_is_better") is not higher:
+        raise _wrong("result.higher_is_better", str(higher).lower(), result, "higher_is_better")
     for name in ("stopped", "command", "device"):
         if type(result.get(name)) is not str:
             raise _wrong(f"result.{name}", "a text", result, name)

@@ -1,54 +1,58 @@
 r"""A worker process, which trains a run, or measures its speed, and ends when its parent ends.
 
-It is started as ``python -m fognn.sweep.child``, and reads its request from the first line of
-standard input. The parent keeps the other end of that pipe open. When the parent ends, in any way,
-the kernel closes the pipe, and the worker saves the state of its run and ends; if its step takes
-longer than 10 seconds, it is killed.
+It is started by :func:`fognn.sweep.processes.spawn`, and reads its request from the first line of
+standard input, see :mod:`fognn.utils.parent`.
 """
 
 import json
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
+from fognn.paper.entry_checks import COMPARE
 from fognn.sweep.pace import measure
 from fognn.training import Config, Stopped, fit
+from fognn.utils.memory import MemoryLimitError
 from fognn.utils.own_code import import_asked
+from fognn.utils.parent import Parent
 
-__all__ = ["main", "train_one", "wait_for_lock"]
+__all__ = ["main", "reason_of", "train_one", "wait_for_lock"]
 
 # Seconds to wait for the lock of an interrupted run.
 GRACE = 30.0
-# Seconds for a run whose parent has ended to finish its step and to write a checkpoint. An
-# evaluation may take longer; then the checkpoint is that of the last epoch.
-ORPHAN_GRACE = 10.0
 
 
-def main() -> int:
-    r"""Executes the request on standard input; returns the exit code."""
-    lines = _lines()
-    request = json.loads(next(lines))
-    go = threading.Event()
-    threading.Thread(target=_watch, args=(lines, go), daemon=True).start()
+def main(parent: Parent) -> int:
+    r"""Executes the request of the parent; returns the exit code."""
     try:
         import_asked()
-        _work(request, go)
+        _work(parent)
     except Stopped as stop:
         print(stop, file=sys.stderr)
         return 130
     except Exception as error:
         # The parent reports the last line as the reason; the traceback stays in the log.
         traceback.print_exc()
-        print(" ".join(f"{type(error).__name__}: {error}".split()), file=sys.stderr)
+        print(reason_of(error, parent.request.get("key", "")), file=sys.stderr)
         return 1
     return 0
+
+
+def reason_of(error: BaseException, key: str) -> str:
+    r"""Returns one line that says why a run of a sweep failed, with the options of the sweep.
+
+    Args:
+        error (BaseException): The cause.
+        key (str): The key of the run.
+    """
+    text = str(error)
+    if isinstance(error, MemoryLimitError):
+        text = error.in_comparison if key.startswith(COMPARE) else error.in_sweep
+    return " ".join(f"{type(error).__name__}: {text}".split())
 
 
 def train_one(content: dict[str, Any], folder: Path, command: str | None = None) -> None:
@@ -84,7 +88,8 @@ def wait_for_lock(folder: Path, seconds: float = GRACE) -> None:
     lock.release()
 
 
-def _work(request: dict[str, Any], go: threading.Event) -> None:
+def _work(parent: Parent) -> None:
+    request = parent.request
     if request["job"] == "train":
         train_one(request["config"], Path(request["folder"]))
         return
@@ -94,29 +99,7 @@ def _work(request: dict[str, Any], go: threading.Event) -> None:
 
     def ready() -> None:
         print("ready", file=answers)
-        go.wait()
+        parent.go.wait()
 
     pace = measure(Config.from_dict(request["config"]), request["seconds"], ready)
     print(json.dumps(vars(pace)), file=answers)
-
-
-def _lines() -> Iterator[str]:
-    # Not sys.stdin: a thread that reads from it holds a lock, which blocks the interpreter's exit.
-    rest = b""
-    while part := os.read(0, 1 << 16):
-        *whole, rest = (rest + part).split(b"\n")
-        yield from (line.decode() for line in whole)
-
-
-def _watch(lines: Iterator[str], go: threading.Event) -> None:
-    for _ in lines:
-        go.set()
-    os.kill(os.getpid(), signal.SIGTERM)
-    threading.Event().wait(ORPHAN_GRACE)
-    if os.getpgrp() == os.getpid():
-        os.killpg(os.getpid(), signal.SIGKILL)  # with the processes of its ranks
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

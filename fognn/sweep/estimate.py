@@ -10,8 +10,8 @@ from typing import Literal
 
 from fognn.paper.ledger import LedgerEntry, ledger_of
 from fognn.paper.tables import Planned
-from fognn.sweep.pace import Pace, fastest_split, folds_of, paces
-from fognn.sweep.processes import share_of
+from fognn.sweep.pace import Pace, fastest_workers, folds_of, paces
+from fognn.sweep.processes import with_threads
 from fognn.sweep.reproduce import unfinished
 from fognn.training import Config, TrainingConfig
 from fognn.training.progress import duration
@@ -87,7 +87,7 @@ class Estimate:
         lines = [str(guess) for guess in self.guesses]
         lines.append(
             f"{len(self.guesses)} runs, {len(left)} of them to train, {self.workers} at a time "
-            f"with {self.threads} threads each: {duration(self.seconds)}"
+            f"with {self.threads} thread{'s' * (self.threads > 1)} each: {duration(self.seconds)}"
         )
         sources = {guess.source for guess in left if guess.epoch is not None}
         if "ledger" in sources:
@@ -113,7 +113,7 @@ def estimate(
     workers: int | Literal["auto"] = 1,
     *,
     again: bool = False,
-    measured: Callable[[list[Config], int], list[Pace | str]] = paces,
+    measured: Callable[[list[Config]], list[Pace | str]] = paces,
 ) -> Estimate:
     r"""Estimates the time of :func:`~fognn.sweep.reproduce` on this machine. It writes nothing.
 
@@ -137,15 +137,13 @@ def estimate(
     if not left:
         workers = 1
     if workers == "auto":
-        best = fastest_split(left[0].config, len(left), measured)[0]
-        workers, threads = best.workers, best.threads
-    else:
-        threads = share_of(workers)
+        workers = fastest_workers(left[0].config, len(left), measured)[0].workers
+    threads = max((with_threads(run.config).machine.threads or 1 for run in planned), default=1)
     alike = {_alike(run.config): run.config for run in left}
     found: dict[str, Pace | str] = {}
     for start in range(0, len(alike), workers):
         group = dict(list(alike.items())[start : start + workers])
-        found |= zip(group, measured(list(group.values()), threads), strict=True)
+        found |= zip(group, measured(list(group.values())), strict=True)
     entries = {
         table: ledger_of(table, results).entries()
         for table in dict.fromkeys(run.table for run in planned)

@@ -1,15 +1,16 @@
 r"""Runs on this machine, each in its own process, several at a time."""
 
+import fcntl
 import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from fognn.sweep.pool import Job, Outcome
-from fognn.sweep.processes import Process, end, last_line, share_of, spawn, with_threads
+from fognn.sweep.processes import Process, end, last_line, spawn, with_threads
 from fognn.utils import checks
 
-__all__ = ["LocalPool", "log_of"]
+__all__ = ["LocalPool", "log_of", "remove_logs"]
 
 # Seconds for interrupted runs to finish a step, which can take seconds, and to write a checkpoint.
 GRACE = 60.0
@@ -19,18 +20,16 @@ _POLL = 0.1
 class LocalPool:
     r"""A pool of processes on this machine.
 
-    Each run has its own process, so a run that is killed, or that runs out of memory, does not
-    affect the others. All processes end when this process ends, in any way.
+    Each run has its own process with one thread (see
+    :func:`~fognn.sweep.processes.with_threads`), so a run that is killed, or that runs out of
+    memory, does not affect the others. All processes end when this process ends, in any way.
 
     Args:
         workers (int): Number of runs at a time.
-        threads (int, optional): Number of threads of each run.
-            (default: see :func:`~fognn.sweep.processes.share_of`)
     """
 
-    def __init__(self, workers: int, threads: int | None = None) -> None:
+    def __init__(self, workers: int) -> None:
         checks.positive_int("reproduce", "workers", workers)
-        self.threads = threads or share_of(workers)
         self.slots: list[_Running | None] = [None] * workers
 
     @property
@@ -42,11 +41,14 @@ class LocalPool:
         log = log_of(job.folder)
         request = {
             "job": "train",
-            "config": with_threads(job.config, self.threads).to_dict(),
+            "key": job.key,
+            "config": with_threads(job.config).to_dict(),
             "folder": str(job.folder),
         }
         with open(log, "ab") as output:
-            process = spawn(request, self.threads, stdout=output, stderr=output)
+            # The process inherits the lock, and keeps it until it ends.
+            fcntl.flock(output, fcntl.LOCK_SH)
+            process = spawn(request, stdout=output, stderr=output)
         self.slots[self.slots.index(None)] = _Running(job, process, log)
 
     def running(self) -> list[Job]:
@@ -92,6 +94,27 @@ def log_of(folder: Path) -> Path:
     is interrupted; if the sweep was killed, by the next one."""
     # Not inside the run folder, which must be empty when a run starts.
     return folder.with_name(f"{folder.name}.log")
+
+
+def remove_logs(folder: Path) -> None:
+    r"""Removes the logs that killed sweeps left beside the run folders in a folder: those of
+    finished runs, and those without an error. A log that a process writes is kept.
+
+    Args:
+        folder (Path): The folder of the run folders.
+    """
+    for log in folder.glob("*-seed*.log"):
+        run = log.with_suffix("")
+        with open(log, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # a process writes it
+                continue
+            text = file.read()
+            if (run / "result.json").exists() or (
+                b"Traceback" not in text and ((run / "config.yaml").exists() or not text)
+            ):
+                log.unlink(missing_ok=True)
 
 
 @dataclass

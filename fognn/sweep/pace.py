@@ -12,16 +12,7 @@ from typing import Any
 import torch
 from torch.optim import Adam
 
-from fognn.sweep.processes import (
-    Process,
-    cores,
-    end,
-    last_line,
-    send,
-    share_of,
-    spawn,
-    with_threads,
-)
+from fognn.sweep.processes import Process, cores, end, last_line, send, spawn, with_threads
 from fognn.training import Config, TrainingError
 from fognn.training.data import Loader
 from fognn.training.data import folds_of as count_folds
@@ -30,7 +21,7 @@ from fognn.training.fabric import make_fabric, threads_of, without_denormals
 from fognn.training.loop import Parts
 from fognn.training.objective import Meter, loss_of, std_of
 
-__all__ = ["Pace", "Split", "fastest_split", "folds_of", "measure", "paces"]
+__all__ = ["Pace", "Workers", "fastest_workers", "folds_of", "measure", "paces"]
 
 SECONDS = 2.0
 
@@ -57,12 +48,11 @@ class Pace:
         return self.train_step * self.train_batches + self.val_step * self.val_batches
 
 
-def paces(configs: list[Config], threads: int, seconds: float = SECONDS) -> list[Pace | str]:
+def paces(configs: list[Config], seconds: float = SECONDS) -> list[Pace | str]:
     r"""Measures the speed of runs that are trained at the same time, each in its own process.
 
     Args:
         configs (list): The runs. They are trained for a few steps, and nothing is saved.
-        threads (int): Number of threads of each run.
         seconds (float, optional): The time to measure for; at least two steps are measured.
             (default: :obj:`2.0`)
 
@@ -74,11 +64,11 @@ def paces(configs: list[Config], threads: int, seconds: float = SECONDS) -> list
         logs = []
         try:
             for number, config in enumerate(configs):
-                content = with_threads(config, threads).to_dict()
+                content = with_threads(config).to_dict()
                 request = {"job": "measure", "config": content, "seconds": seconds}
                 logs.append(Path(folder) / str(number))
                 with open(logs[-1], "wb") as log:
-                    process = spawn(request, threads, stdout=subprocess.PIPE, stderr=log)
+                    process = spawn(request, stdout=subprocess.PIPE, stderr=log)
                 processes.append(process)
             # Wait until all processes are ready, so that they are measured at the same time.
             for process in processes:
@@ -99,30 +89,27 @@ def paces(configs: list[Config], threads: int, seconds: float = SECONDS) -> list
 
 
 @dataclass(frozen=True)
-class Split:
-    r"""A division of the cores between runs.
+class Workers:
+    r"""A number of runs at a time, and their speed.
 
     Args:
         workers (int): Number of runs at a time.
-        threads (int): Number of threads of each run.
         rate (float): Training steps per second, of all runs together.
     """
 
     workers: int
-    threads: int
     rate: float
 
     def __str__(self) -> str:
-        return f"{self.workers} x {self.threads} threads: {self.rate:.1f} steps/s"
+        return f"{self.workers} at a time: {self.rate:.1f} steps/s"
 
 
-def fastest_split(
-    config: Config, runs: int, measured: Callable[[list[Config], int], list[Pace | str]] = paces
-) -> list[Split]:
-    r"""Measures divisions of this machine's cores between runs; returns them, the fastest first.
+def fastest_workers(
+    config: Config, runs: int, measured: Callable[[list[Config]], list[Pace | str]] = paces
+) -> list[Workers]:
+    r"""Measures numbers of runs at a time on this machine; returns them, the fastest first.
 
-    Measured are one run with all threads, two runs with half of them each, four, and so on to one
-    thread each. On small graphs, many runs with one thread each are usually fastest.
+    Measured are one run, two, four, and so on to one for each core, each with one thread.
 
     Args:
         config (Config): The run to measure.
@@ -133,17 +120,16 @@ def fastest_split(
     most = min(cores(), runs)
     tried, reason = [], ""
     for workers in sorted({most} | {2**n for n in range(most.bit_length()) if 2**n <= most}):
-        threads = share_of(workers)
-        found = measured([config] * workers, threads)
+        found = measured([config] * workers)
         reasons = [pace for pace in found if isinstance(pace, str)]
         if reasons:  # too many for the memory, or the run fails in any case
             reason = reasons[0]
             break
         rate = sum(1 / pace.train_step for pace in found if isinstance(pace, Pace))
-        tried.append(Split(workers, threads, rate))
+        tried.append(Workers(workers, rate))
     if not tried:
         raise TrainingError(f"workers 'auto': the first run could not be measured: {reason}")
-    return sorted(tried, key=lambda split: -split.rate)
+    return sorted(tried, key=lambda found: -found.rate)
 
 
 @without_denormals()
@@ -160,7 +146,7 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
     if count_folds(config.data):
         config = replace(config, data=replace(config.data, fold=1))
     training = config.training
-    with threads_of(config):
+    with threads_of(config.machine):
         parts, fabric = Parts.of(config), make_fabric(config)
         net: Any = torch.compile(parts.net, dynamic=True) if config.machine.compile else parts.net
         adam = Adam(

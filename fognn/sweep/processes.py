@@ -12,51 +12,42 @@ from typing import Any
 from fognn.training import Config
 from fognn.training.environment import cores
 
-__all__ = ["Process", "cores", "end", "last_line", "send", "share_of", "spawn", "with_threads"]
+__all__ = ["Process", "cores", "end", "last_line", "send", "spawn", "with_threads"]
 
 Process = subprocess.Popen[bytes]
 
 
-def share_of(workers: int) -> int:
-    r"""Returns the number of threads of each run: the cores, divided evenly.
-
-    A smaller ``OMP_NUM_THREADS`` is respected, as in torch: if other programs use the machine, more
-    threads than free cores make a step ten times as slow or worse.
-
-    Args:
-        workers (int): Number of runs at a time.
-    """
-    threads = max(1, cores() // workers)
-    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # "2,1": nested levels
-    return min(threads, int(asked)) if asked.isdecimal() and int(asked) else threads
-
-
-def with_threads(config: Config, threads: int) -> Config:
+def with_threads(config: Config, threads: int = 1) -> Config:
     r"""Returns the run with a number of threads, unless it has one.
+
+    The runs of a sweep have one thread each: on small graphs several runs with one thread do more
+    steps than one run with several, and threads that wait for each other make a step ten times as
+    slow on a machine whose cores other programs use.
 
     Args:
         config (Config): The run.
-        threads (int): Number of threads of all its ranks together.
+        threads (int, optional): Number of threads of all its ranks together. (default: :obj:`1`)
     """
     if config.machine.threads is not None:
         return config
     return config.with_values({"machine.threads": max(1, threads // config.machine.ranks)})
 
 
-def spawn(request: dict[str, Any], threads: int, stdout: Any, stderr: Any) -> Process:
+def spawn(request: dict[str, Any], stdout: Any, stderr: Any) -> Process:
     r"""Starts a worker process.
 
-    The process has its own session, so that Ctrl-C is sent to the parent only.
+    The process has its own session, so that Ctrl-C is sent to the parent only. The number of
+    threads of its run is set in the environment, too, which torch reads on import.
 
     Args:
         request (dict): The request, see :mod:`fognn.sweep.child`.
-        threads (int): Number of threads, set in the environment, which torch reads on import.
         stdout (file): As in :class:`subprocess.Popen`.
         stderr (file): As in :class:`subprocess.Popen`.
     """
-    share = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    threads = str(request["config"]["machine"]["threads"])
+    share = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads)
     process = subprocess.Popen(
-        [sys.executable, "-m", "fognn.sweep.child"],
+        [sys.executable, "-m", "fognn.utils.parent", "fognn.sweep.child"],
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=stderr,
@@ -89,6 +80,6 @@ def end(process: Process) -> None:
 
 
 def last_line(path: Path) -> str:
-    r"""Returns the last line of a file that is not empty."""
+    r"""Returns the last line of a file that is not empty; an empty string if there is none."""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fognn.sweep.child import train_one
+from fognn.sweep.child import reason_of, train_one
 from fognn.sweep.pool import Job, Outcome
 from fognn.sweep.processes import cores, with_threads
 from fognn.training import Stopped
@@ -76,12 +76,13 @@ class RayPool:
         return True  # Ray queues tasks, and an autoscaling cluster depends on that queue
 
     def start(self, job: Job) -> None:
-        config = with_threads(job.config, 1)
+        config = with_threads(job.config)
         if config.data.folder is not None:
             place = str(user_path(config.data.folder).resolve())
             config = replace(config, data=replace(config.data, folder=place))
         folder = job.folder.resolve()
         request = {
+            "key": job.key,
             "config": config.to_dict(),
             "folder": str(folder),
             # With the path as the user gave it: an absolute one may not exist on other machines.
@@ -182,7 +183,7 @@ def run_task(request: dict[str, Any]) -> dict[str, Any]:
     except Stopped as stop:
         reason = str(stop)
     except Exception as error:
-        reason, log = _first_line(error), traceback.format_exc()
+        reason, log = reason_of(error, request["key"]), traceback.format_exc()
     if shared:
         return {"reason": reason, "log": log, "files": {}}
     files = files_of(folder)

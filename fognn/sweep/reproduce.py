@@ -8,8 +8,8 @@ from typing import Literal
 from fognn.paper.keep import add_run
 from fognn.paper.ledger import LedgerEntry, ledger_of, relabelled
 from fognn.paper.tables import TABLES, Planned, runs_of
-from fognn.sweep.local import LocalPool, log_of
-from fognn.sweep.pace import fastest_split
+from fognn.sweep.local import LocalPool, log_of, remove_logs
+from fognn.sweep.pace import fastest_workers
 from fognn.sweep.pool import Job, Outcome, Pool, Summary
 from fognn.sweep.progress import SweepProgress
 from fognn.training import Config, Result, Stopped
@@ -44,8 +44,9 @@ def reproduce(
         planned (list): The runs, from :func:`fognn.paper.tables.plan`.
         runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
-        workers (int or str, optional): Number of runs at a time; ``"auto"`` measures which number
-            is fastest. (default: :obj:`1`)
+        workers (int or str, optional): Number of runs at a time, with one thread each unless
+            ``machine.threads`` is set; ``"auto"`` measures which number is fastest.
+            (default: :obj:`1`)
         ray (str, optional): Trains on a Ray cluster instead: its address, or ``"local"`` for one
             on this machine with ``workers`` cores (all of them for ``"auto"``).
             (default: :obj:`None`)
@@ -145,6 +146,8 @@ def collect(
     known = _measured(planned, results)
     todo = _unfinished(planned, runs, known, again)
     left = {run.key for run in todo}
+    for place in {run.folder(runs).parent for run in planned}:
+        remove_logs(place)
     for run in planned:
         folder = run.folder(runs)
         trained = (folder / "result.json").exists()
@@ -203,9 +206,9 @@ def _pool(
     if isinstance(workers, int):
         return LocalPool(workers)
     view.note("workers: measuring which number of runs at a time is fastest")
-    best, *others = fastest_split(configs[0], len(configs))
+    best, *others = fastest_workers(configs[0], len(configs))
     view.note("workers: " + "; ".join([f"{best} (taken)", *map(str, others)]))
-    return LocalPool(best.workers, best.threads)
+    return LocalPool(best.workers)
 
 
 def _train_all(

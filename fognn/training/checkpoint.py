@@ -13,10 +13,11 @@ from fognn.models.tensor_file import whole_network
 from fognn.models.weights import kept_file, read_weights
 from fognn.training.config import Config
 from fognn.training.given import given_module, is_given, load_given
-from fognn.training.machine_limits import data_too_large, is_out_of_memory
+from fognn.training.out_of_memory import network_too_large
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, user_path, write_whole
+from fognn.utils.memory import memory_errors
 from fognn.utils.torch_files import check_sums, load_torch
 
 __all__ = [
@@ -43,16 +44,11 @@ def untrained_model(config: Config, task: Task | None) -> Module:
         task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
             images.
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), memory_errors(network_too_large(config)):
         torch.manual_seed(config.seed)
-        try:
-            if is_given(config.model.name):
-                return given_module(config.model.name, task, config.model.settings)
-            return new_model(config.model.name, task, **model_arguments(config, task))
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            raise data_too_large(error) from error
+        if is_given(config.model.name):
+            return given_module(config.model.name, task, config.model.settings)
+        return new_model(config.model.name, task, **model_arguments(config, task))
 
 
 def model_arguments(config: Config, task: Task | None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 r"""Evaluation of a network on a split."""
 
 import statistics
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ from torch import Tensor
 from torch.nn import Module
 
 from fognn.ops import adjacency
+from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, TrainingConfig
-from fognn.training.data import Loader, open_split
+from fognn.training.data import open_split
+from fognn.training.environment import device_of
 from fognn.training.fabric import make_fabric, threads_of
 from fognn.training.objective import Meter, loss_of, std_of
+from fognn.training.out_of_memory import evaluation_too_large
 from fognn.utils.files import user_path
+from fognn.utils.memory import memory_errors
 
 __all__ = ["answer", "evaluate", "evaluate_model"]
 
@@ -35,7 +40,7 @@ def answer(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
 
 def evaluate_model(
     model: Module,
-    loader: Loader,
+    loader: Iterable[Any],
     training: TrainingConfig,
     classes: int,
     fabric: Fabric,
@@ -48,7 +53,7 @@ def evaluate_model(
 
     Args:
         model (torch.nn.Module): The network.
-        loader (Loader): The batches of the split.
+        loader (iterable): The batches of the split.
         training (TrainingConfig): The loss and the metric.
         classes (int): Number of classes, or of values.
         fabric (Fabric): The devices and ranks.
@@ -72,6 +77,7 @@ def evaluate(
     device: str = "auto",
     threads: int | None = None,
     data: str | Path | None = None,
+    batch_size: int | None = None,
 ) -> dict[str, float]:
     r"""Evaluates a trained run on one of its splits.
 
@@ -87,6 +93,8 @@ def evaluate(
             (default: :obj:`None`)
         data (str, optional): The folder with the files of the datasets, if it is not that of the
             training. (default: :obj:`None`)
+        batch_size (int, optional): Number of graphs, or of nodes with sampled neighbours, in a
+            batch. The average over batches depends on it. (default: that of the training)
 
     Returns:
         The loss, and the metric over batches and over items, with the names of the columns of
@@ -99,26 +107,37 @@ def evaluate(
                 f"run must have finished all its folds, or name one of them, such as {run}/fold-1, "
                 f"got {str(run)!r}"
             )
-        each = [evaluate(path.parent, split, checkpoint, device, threads, data) for path in folds]
+        each = [
+            evaluate(p.parent, split, checkpoint, device, threads, data, batch_size) for p in folds
+        ]
         return {name: statistics.fmean(score[name] for score in each) for name in each[0]}
     net, config, task = load_run(run, checkpoint)
-    config = _here(config, device, threads, data)
-    with threads_of(config):
+    config = _here(config, device, threads, data, batch_size)
+    with threads_of(config.machine), memory_errors(evaluation_too_large(config, device_of(device))):
         fabric = make_fabric(config)
         classes = task.out_channels if task is not None else config.data.n_way
         loader = open_split(config, split)
         model, std = fabric.setup(net), std_of(task)
-        scores = evaluate_model(model, loader, config.training, classes, fabric, std)
+        batches = BusyCores.watch(loader, fabric.device.type)
+        scores = evaluate_model(model, batches, config.training, classes, fabric, std)
     metric = config.training.metric
     return {"loss": scores["loss"]} | {
         f"{metric}_{kind}": scores[kind] for kind in ("batches", "items")
     }
 
 
-def _here(config: Config, device: str, threads: int | None, data: str | Path | None) -> Config:
+def _here(
+    config: Config,
+    device: str,
+    threads: int | None,
+    data: str | Path | None,
+    batch_size: int | None,
+) -> Config:
     r"""Returns the configuration for one process of this machine."""
     here = {"device": device, "threads": threads, "ranks": 1, "compile": False}
     changes: dict[str, Any] = {f"machine.{name}": value for name, value in here.items()}
     if data is not None:
         changes["data.folder"] = str(data)
+    if batch_size is not None:
+        changes["training.batch_size"] = batch_size
     return config.with_values(changes)

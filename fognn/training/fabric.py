@@ -11,7 +11,7 @@ from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
 from torch.nn.parallel import DistributedDataParallel
 
-from fognn.training.config import Config
+from fognn.training.config import Config, MachineConfig
 from fognn.training.environment import cores, device_of
 
 __all__ = ["check_threads", "make_fabric", "rank", "threads_of", "without_denormals", "world"]
@@ -72,28 +72,35 @@ def _ddp() -> DDPStrategy:
     return DDPStrategy(**options)
 
 
-def check_threads(config: Config) -> None:
+def check_threads(machine: MachineConfig) -> None:
     r"""Raises if a run has many more threads than this machine has cores. Thousands of threads wait
     for each other without end, or exceed what the system allows, which ends the process.
 
     The limit depends on the machine, so a :class:`~fognn.training.Config` of another one can be
     read.
+
+    Args:
+        machine (MachineConfig): The machine of the run.
     """
     here = cores()
     most = max(_FEWEST_THREADS, 4 * here)
-    if config.machine.threads is not None and config.machine.threads > most:
+    if machine.threads is not None and machine.threads > most:
         raise ValueError(
             f"config: machine.threads must be at most {most} on this machine, which has {here} "
-            f"cores, got {config.machine.threads}"
+            f"cores, got {machine.threads}"
         )
 
 
 @contextmanager
-def threads_of(config: Config) -> Iterator[None]:
-    r"""Sets torch's number of threads within the block."""
-    check_threads(config)
+def threads_of(machine: MachineConfig) -> Iterator[None]:
+    r"""Sets torch's number of threads within the block.
+
+    Args:
+        machine (MachineConfig): The machine of the run.
+    """
+    check_threads(machine)
     before = torch.get_num_threads()
-    torch.set_num_threads(config.machine.threads or max(1, before // config.machine.ranks))
+    torch.set_num_threads(machine.threads or max(1, before // machine.ranks))
     try:
         yield
     finally:

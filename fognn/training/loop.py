@@ -17,6 +17,7 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
 from fognn.models import Task, count_parameters
+from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import (
     read_checkpoint,
     restore_best,
@@ -37,13 +38,8 @@ from fognn.training.environment import commit
 from fognn.training.evaluation import answer, evaluate_model
 from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
 from fognn.training.loggers import make_logger
-from fognn.training.machine_limits import (
-    BusyCores,
-    data_too_large,
-    is_out_of_memory,
-    out_of_memory,
-)
 from fognn.training.objective import Meter, loss_of, std_of
+from fognn.training.out_of_memory import data_too_large, training_too_large
 from fognn.training.progress import RunProgress
 from fognn.training.result import Result, summarise
 from fognn.training.run_folder import RunFolder, check_folder, finished
@@ -51,6 +47,7 @@ from fognn.training.signals import StopSignals
 from fognn.training.state import State, step_seed
 from fognn.training.sync_norm import synchronise
 from fognn.utils.errors import Stopped, TrainingError
+from fognn.utils.memory import memory_errors
 
 __all__ = ["fit_one"]
 
@@ -114,30 +111,25 @@ def fit_one(
         return done
     first = rank() == 0
     # Before the folder is created, so that invalid settings or data leave no folder.
-    try:
+    with memory_errors(data_too_large(config)):
         parts = Parts.of(config)
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise data_too_large(error) from error
     run = RunFolder(folder, config) if first else None
     try:
         own = make_logger(logger, folder, config) if first and logger is not None else None
         # Each step seeds torch, which must not change the caller's random state.
-        with threads_of(config), torch.random.fork_rng(devices=[]):
+        with (
+            memory_errors(training_too_large(config, folder)),
+            threads_of(config.machine),
+            torch.random.fork_rng(devices=[]),
+        ):
             fabric = make_fabric(config, own)
             return _train(config, parts, folder, run, fabric, command, quiet or not first)
     except (TrainingError, Stopped) as error:
         if run is not None:
             run.log(str(error))
         raise
-    except (MemoryError, RuntimeError) as error:
-        if is_out_of_memory(error):
-            full = out_of_memory(error, config, folder)
-            if run is not None:
-                run.log(str(full))
-            raise full from error
-        if isinstance(error, MemoryError) or not _lost_rank(error):
+    except RuntimeError as error:
+        if not _lost_rank(error):
             raise
         lost = (
             f"rank {rank()} lost the connection to another rank, which has ended; the checkpoint "

@@ -18,13 +18,15 @@ from fognn.datasets.pyg_datasets import is_pyg_name, pyg_root
 from fognn.loader import FullGraphLoader, NeighborLoader, PackedGraph, PackedLoader
 from fognn.loader.order import epoch_order
 from fognn.models import Task
-from fognn.training.config import Config, DataConfig
+from fognn.training.config import Config, DataConfig, ModelConfig
 from fognn.training.given import given_data, is_given
 from fognn.training.objective import RANKING
 from fognn.utils.files import user_path
+from fognn.utils.memory import memory_errors, source_too_large
 
 __all__ = [
     "check_own",
+    "has_sym_norm",
     "is_own",
     "open_own",
     "open_own_split",
@@ -82,7 +84,8 @@ def _key(data: DataConfig) -> tuple[Any, ...]:
 # Cached, because a run opens the same file for each of its splits and for the task.
 @lru_cache(maxsize=2)
 def _read_once(path: str, changed: object, *columns: Any) -> OwnData:
-    return read_own_data(path, *columns)
+    with memory_errors(source_too_large(path)):
+        return read_own_data(path, *columns)
 
 
 # Cached, because the splits of one graph share it.
@@ -219,6 +222,11 @@ def check_own(config: Config) -> None:
             )
 
 
+def has_sym_norm(model: ModelConfig) -> bool:
+    r"""Returns whether a network divides by the degrees of neighbours, as GCN does by default."""
+    return model.name.partition("+")[0] == "gcn" and model.settings.get("norm", "sym") == "sym"
+
+
 def _check_neighbors(config: Config, own: OwnData) -> None:
     neighbors, model = config.data.neighbors, config.model
     if own.nodes is None:
@@ -233,7 +241,7 @@ def _check_neighbors(config: Config, own: OwnData) -> None:
                 "config: machine.ranks must be 1 for one graph, unless data.neighbors is given, "
                 f"got {config.machine.ranks}"
             )
-    elif model.name.partition("+")[0] == "gcn" and model.settings.get("norm", "sym") == "sym":
+    elif has_sym_norm(model):
         raise ValueError(
             "config: model.norm must be 'mean' or 'none' with data.neighbors, because 'sym' "
             "divides by the degrees of the neighbours, whose own neighbours are not all sampled; "

@@ -18,13 +18,17 @@ from fognn.datasets.single_graph import is_single_graph, read_single_graph, sing
 from fognn.datasets.smiles_csv import read_molecules
 from fognn.loader import NeighborLoader, PackedGraph
 from fognn.models import Task
+from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import load_run
-from fognn.training.config import Config
+from fognn.training.config import Config, MachineConfig
 from fognn.training.data import PLAIN_ZINC
 from fognn.training.environment import device_of
 from fognn.training.evaluation import answer
+from fognn.training.fabric import threads_of
+from fognn.training.out_of_memory import prediction_too_large
 from fognn.utils import checks
 from fognn.utils.files import write_whole
+from fognn.utils.memory import memory_errors, source_too_large
 
 __all__ = ["predict", "predict_graphs", "predict_nodes"]
 
@@ -38,6 +42,7 @@ def predict(
     skip_bad: bool = False,
     batch_size: int = 128,
     device: str = "auto",
+    threads: int | None = None,
 ) -> int:
     r"""Writes the predictions of a trained network for new graphs to a csv file: one line for each
     graph, node or edge, depending on the network's task, in the order of the input.
@@ -69,24 +74,35 @@ def predict(
             neighbours. (default: :obj:`128`)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`"auto"`)
+        threads (int, optional): As in :class:`~fognn.training.MachineConfig`.
+            (default: :obj:`None`)
 
     Returns:
         The number of lines written, without the header.
     """
     checks.int_in_range("predict", "batch_size", batch_size, 1)
+    machine = MachineConfig(device, threads)  # type: ignore[arg-type]
     net, config, task = load_run(run, checkpoint)
     if task is None:
         raise ValueError(
             f"run must not be of a few-shot network, which needs a support set for each query, got "
             f"{str(run)!r}: call the network that fognn.load(run) returns"
         )
-    graphs, rows = _read(source, config, task, smiles_column, skip_bad)
+    with memory_errors(source_too_large(source)):
+        graphs, rows = _read(source, config, task, smiles_column, skip_bad)
     if config.data.name == PLAIN_ZINC:
         # The network was trained with the embedding of atom type 0 only.
         for graph in graphs:
             graph.x = torch.zeros_like(graph.x)
     lines, neighbors = 0, config.data.neighbors
-    with write_whole(Path(output)) as temporary, open(temporary, "w", newline="") as file:
+    place = device_of(device)
+    largest = max(graph.num_nodes or 0 for graph in graphs) if neighbors else len(graphs)
+    with (
+        threads_of(machine),
+        memory_errors(prediction_too_large(min(batch_size, largest), place)),
+        write_whole(Path(output)) as temporary,
+        open(temporary, "w", newline="") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_places(task, graphs[0]), *_names(task, config.training.loss)])
         outputs: Iterable[Tensor] = predict_graphs(net, graphs, task, batch_size, device)
@@ -95,9 +111,10 @@ def predict(
                 predict_nodes(net, graph, task, neighbors, batch_size, device, config.seed)
                 for graph in graphs
             )
+        outputs = BusyCores.watch(outputs, place)
         for number, graph, output_ in zip(rows, graphs, outputs, strict=True):
-            for place, row in zip(_rows(task, number, graph), output_, strict=True):
-                writer.writerow([*place, *_values(row, task, config.training.loss)])
+            for names, row in zip(_rows(task, number, graph), output_, strict=True):
+                writer.writerow([*names, *_values(row, task, config.training.loss)])
                 lines += 1
     return lines
 

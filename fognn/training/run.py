@@ -64,7 +64,7 @@ def fit(
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
     if not (folder / "result.json").exists():  # raises before the folder is created
         device_of(config.machine.device)
-        check_threads(config)
+        check_threads(config.machine)
         if is_own(config.data):
             check_own(config)
         if logger is not None:

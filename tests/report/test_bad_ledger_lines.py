@@ -77,6 +77,8 @@ BAD = [
     ("result.epochs", GONE, "result.epochs must be a positive int, got nothing"),
     ("result.best_epoch", 1000, "result.best_epoch must be at most 60, got 1000"),
     ("result.best_epoch", "last", "result.best_epoch must be a positive int, got 'last'"),
+    ("result.higher_is_better", True, "result.higher_is_better must be false, got True"),
+    ("result.higher_is_better", 0, "result.higher_is_better must be false, got 0"),
     ("result.seconds", "3 h", "result.seconds must be a number of seconds, got '3 h'"),
     ("result.seconds_per_epoch", None, "result.seconds_per_epoch must be .*, got None"),
     ("result.stopped", GONE, "result.stopped must be a text, got nothing"),

@@ -100,7 +100,7 @@ def pool_here(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[PoolHere]]:
     def use(before: Callable[[Job], None] = lambda job: None) -> list[PoolHere]:
         pools: list[PoolHere] = []
 
-        def make(workers: int, threads: int | None = None) -> PoolHere:
+        def make(workers: int) -> PoolHere:
             pools.append(PoolHere(before))
             return pools[-1]
 

@@ -16,14 +16,11 @@ from fognn.sweep.child import train_one, wait_for_lock
 from fognn.sweep.pool import Job
 from fognn.training import Result, TrainingError, fit
 
-# A parent that knows nothing but to start a child, and to wait.
+# A parent that knows nothing but to start a worker, and to wait.
 PARENT = """
-import subprocess, sys, time
-child = subprocess.Popen(
-    [sys.executable, "-m", "fognn.sweep.child"], stdin=subprocess.PIPE, start_new_session=True
-)
-child.stdin.write(sys.argv[1].encode() + b"\\n")
-child.stdin.flush()
+import json, sys, time
+from fognn.sweep.processes import spawn
+child = spawn(json.loads(sys.argv[1]), None, None)
 print(child.pid, flush=True)
 time.sleep(600)
 """
@@ -43,33 +40,66 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_no_orphans(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
-    job = tiny_job(tmp_path, epochs=100_000)
-    folder = job.folder
-    request = {"job": "train", "config": job.config.to_dict(), "folder": str(folder)}
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, json.dumps(request)],
-        stdout=subprocess.PIPE,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
+@contextmanager
+def worker_of_a_killed_parent(job: Job, begun: Callable[[], bool]) -> Iterator[int]:
+    """Kills the parent of a worker with SIGKILL as soon as a condition holds."""
+    content = job.config.with_values({"machine.threads": 1}).to_dict()
+    request = {"job": "train", "config": content, "folder": str(job.folder)}
+    command = [sys.executable, "-c", PARENT, json.dumps(request)]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     try:
-        until((folder / "metrics.csv").exists)
+        until(begun)
         assert alive(child)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-        until(lambda: not alive(child), 30)
+        yield child
     finally:
         parent.kill()
         if alive(child):
-            os.kill(child, signal.SIGKILL)
+            os.killpg(child, signal.SIGKILL)
         parent.stdout.close()
+
+
+def test_no_orphans(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+    job = tiny_job(tmp_path, epochs=100_000)
+    folder = job.folder
+    with worker_of_a_killed_parent(job, (folder / "metrics.csv").exists) as child:
+        until(lambda: not alive(child), 30)
     # It did not just die: it saved its place, and its lock is free.
     assert "stopped in epoch" in (folder / "log.txt").read_text()
     wait_for_lock(folder, 0.0)
     with FileLock(folder / ".lock").acquire(timeout=0):
         pass
+
+
+def test_a_worker_that_still_imports(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+    job = tiny_job(tmp_path, epochs=100_000)
+    with worker_of_a_killed_parent(job, lambda: True) as child:
+        until(lambda: not alive(child), 30)
+    assert not job.folder.exists(), "it ended before it had begun"
+
+
+def group(leader: int) -> set[int]:
+    """The processes of a group that are alive."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, pgrp = path.read_text().rpartition(")")[2].split()[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(pgrp) == leader and state != "Z":
+            found.add(int(path.parent.name))
+    return found
+
+
+@pytest.mark.slow
+def test_ranks_end_with_their_worker(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+    job = tiny_job(tmp_path, epochs=100_000, machine__ranks=2)
+    with worker_of_a_killed_parent(job, (job.folder / "metrics.csv").exists) as child:
+        assert len(group(child)) >= 3
+        until(lambda: not group(child), 60)
 
 
 @contextmanager
@@ -116,22 +146,24 @@ def test_a_stale_lock_does_not_block(tmp_path: Path, monkeypatch: pytest.MonkeyP
     wait_for_lock(tmp_path / "not there")
 
 
-# A worker that does not look at signals, and has a process of its own, as a run with ranks.
+# A worker that does not look at signals, or has the usual handler, and has a process of its own, as
+# a run with ranks.
 STUBBORN = """
-import signal, subprocess, time
-from fognn.sweep import child
-def work(request, go):
+import signal, subprocess, sys, time
+from fognn.utils import parent
+parent.GRACE = 0.2
+parent.Parent()
+if sys.argv[1] == "ignores":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
-    time.sleep(600)
-child.ORPHAN_GRACE, child._work = 0.2, work
-child.main()
+print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
+time.sleep(600)
 """
 
 
-def test_a_step_that_does_not_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("handler", ["ignores", "default"])
+def test_a_step_that_does_not_end(handler: str) -> None:
     worker = subprocess.Popen(
-        [sys.executable, "-c", STUBBORN],
+        [sys.executable, "-c", STUBBORN, handler],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -149,3 +181,8 @@ def test_a_step_that_does_not_end(tmp_path: Path) -> None:
     finally:
         worker.kill()
         worker.stdout.close()
+
+
+def test_the_watch_does_not_wait_for_torch() -> None:
+    program = "import sys, fognn.utils.parent; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -18,7 +18,7 @@ from fognn.training import Config, TrainingConfig, fit
 PLATEAUS = {"training__schedule": "plateau", "training__patience": 0, "training__min_lr": 1e-4}
 
 
-def no_steps(configs: list[Config], threads: int) -> list[Pace | str]:
+def no_steps(configs: list[Config]) -> list[Pace | str]:
     raise AssertionError("nothing is to be measured")
 
 
@@ -58,16 +58,16 @@ def test_the_whole(tmp_path: Path, tiny_plan: Callable[..., list[Planned]]) -> N
     (folder / "config.yaml").write_text(begun.config.to_yaml())
     (folder / "metrics.csv").write_text("epoch,lr\n1,0.1\n2,0.1\n")
     before = sorted(tmp_path.rglob("*"))
-    calls: list[tuple[int, int]] = []
+    calls: list[int] = []
 
-    def measured(configs: list[Config], threads: int) -> list[Pace | str]:
-        calls.append((len(configs), threads))
+    def measured(configs: list[Config]) -> list[Pace | str]:
+        calls.append(len(configs))
         return [Pace(1.0, 0.5, 8, 4) for _ in configs]
 
     found = estimate(
         [finished, begun, new, other], tmp_path / "runs", tmp_path / "results", 2, measured=measured
     )
-    assert [workers for workers, _ in calls] == [1], "seeds do not change the pace"
+    assert calls == [1], "seeds do not change the pace"
     assert [(g.done, g.epochs, g.seconds) for g in found.guesses] == [
         (0, None, 0.0),
         (2, 5, 30.0),
@@ -80,7 +80,7 @@ def test_the_whole(tmp_path: Path, tiny_plan: Callable[..., list[Planned]]) -> N
     assert lines[0] == f"{finished.key}: finished"
     assert lines[1] == f"{begun.key}: 10.0 s per epoch, 5 epochs, 2 of them done, 30 s"
     assert lines[2] == f"{new.key}: 10.0 s per epoch, 5 epochs, 50 s"
-    assert lines[4].startswith("4 runs, 3 of them to train, 2 at a time")
+    assert lines[4].startswith("4 runs, 3 of them to train, 2 at a time with 1 thread each: ")
     assert lines[4].endswith("1 min 20 s")
     assert len(lines) == 5, "all numbers of epochs are known"
     assert sorted(tmp_path.rglob("*")) == before, "it writes nothing"
@@ -95,7 +95,7 @@ def test_all_is_finished(tmp_path: Path, tiny_plan: Callable[..., list[Planned]]
 def test_a_plateau_is_assumed_or_known(
     tmp_path: Path, tiny_plan: Callable[..., list[Planned]]
 ) -> None:
-    def measured(configs: list[Config], threads: int) -> list[Pace | str]:
+    def measured(configs: list[Config]) -> list[Pace | str]:
         return [Pace(1.0, 0.0, 1, 1) for _ in configs]
 
     def guess(run: Planned) -> Guess:
@@ -124,7 +124,7 @@ def test_a_run_that_cannot_be_measured(
 ) -> None:
     runs = tiny_plan(1) + tiny_plan(1, model__channels=8)
 
-    def measured(configs: list[Config], threads: int) -> list[Pace | str]:
+    def measured(configs: list[Config]) -> list[Pace | str]:
         return [Pace(1.0, 0.0, 1, 1), "FileError: no data"][: len(configs)]
 
     found = estimate(runs, tmp_path, tmp_path, 2, measured=measured)

@@ -1,5 +1,7 @@
+import fcntl
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +10,8 @@ import pytest
 from filelock import FileLock
 from tiny_runs import metrics
 
-from fognn.sweep.local import LocalPool, log_of
+from fognn.sweep.local import LocalPool, log_of, remove_logs
 from fognn.sweep.pool import Job, Outcome
-from fognn.sweep.processes import cores, share_of
 from fognn.training import Result, fit
 
 
@@ -36,16 +37,10 @@ def test_workers_must_be_a_number() -> None:
         LocalPool(0)
 
 
-def test_the_cores_are_shared() -> None:
-    assert LocalPool(1).threads == share_of(1)
-    assert LocalPool(10 * cores()).threads == 1
-    assert LocalPool(2, threads=3).threads == 3
-
-
 def test_a_killed_run_and_one_that_fails(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
     job = tiny_job(tmp_path / "runs", epochs=100_000)
     wrong = tiny_job(tmp_path / "wrong", epochs=50, training__lr=1e30)
-    pool = LocalPool(2, threads=1)
+    pool = LocalPool(2)
     try:
         pool.start(job)
         pool.start(wrong)
@@ -75,7 +70,7 @@ def test_killed_and_stopped_it_resumes(tmp_path: Path, tiny_job: Callable[..., J
     alone = tiny_job(tmp_path / "alone", epochs=300, machine__threads=1)
     fit(alone.config, alone.folder, quiet=True)
     job = tiny_job(tmp_path / "runs", epochs=300)
-    pool = LocalPool(2, threads=1)
+    pool = LocalPool(2)
     try:
         pool.start(job)
         until_begun(pool, job)
@@ -102,7 +97,7 @@ def test_killed_and_stopped_it_resumes(tmp_path: Path, tiny_job: Callable[..., J
 def test_many_runs_few_workers(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
     jobs = [tiny_job(tmp_path / str(number)) for number in range(4)]
     queue = list(jobs)
-    pool = LocalPool(2, threads=1)
+    pool = LocalPool(2)
     done: list[Outcome] = []
     while queue or pool.running():
         while queue and pool.free:
@@ -122,10 +117,46 @@ def test_the_log_of_an_interrupted_run_is_removed(
     job = tiny_job(tmp_path)
     log_of(job.folder).parent.mkdir(parents=True, exist_ok=True)
     log_of(job.folder).write_text("stopped in epoch 1\n")
-    pool = LocalPool(1, threads=1)
+    pool = LocalPool(1)
     try:
         pool.start(job)
         assert all_of(pool) == [Outcome(job)]
     finally:
         pool.close()
     assert not log_of(job.folder).exists()
+
+
+def test_logs_of_killed_sweeps(tmp_path: Path) -> None:
+    def run(name: str, text: str, *files: str) -> Path:
+        for file in files:
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / file).touch()
+        log = log_of(tmp_path / name)
+        log.write_text(text)
+        return log
+
+    failed = "Traceback (most recent call last):\nTrainingError: the loss\n"
+    kept = [
+        run("failed-seed0", failed, "config.yaml"),
+        run("notes-seed-of-mine", "written by the user\n"),
+        run("mine", ""),
+    ]
+    removed = [
+        run("finished-seed0", failed, "config.yaml", "result.json"),
+        run("interrupted-seed0", "stopped in epoch 3\n", "config.yaml"),
+        run("killed-seed0", "", "config.yaml"),
+        run("killed-lr0.003-seed0", "a warning\n", "config.yaml"),
+        run("not-begun-seed0", ""),
+    ]
+    written = run("running-seed0", "", "config.yaml")
+    with open(written, "ab") as file:
+        command = ["sh", "-c", "echo; read line"]
+        fcntl.flock(file, fcntl.LOCK_SH)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file)
+    remove_logs(tmp_path)
+    assert sorted(tmp_path.glob("*.log")) == sorted([*kept, written])
+    assert not any(log.exists() for log in removed)
+    process.communicate(b"\n")
+    remove_logs(tmp_path)
+    assert sorted(tmp_path.glob("*.log")) == sorted(kept)
+    remove_logs(tmp_path / "not there")

@@ -1,13 +1,15 @@
+import io
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fognn.sweep.processes import cores, end, last_line, send, share_of, with_threads
+from fognn.sweep.processes import cores, end, last_line, send, spawn, with_threads
 from fognn.training import Config
 
 
@@ -21,34 +23,36 @@ def test_cores_are_those_that_the_process_may_use() -> None:
         os.sched_setaffinity(0, mine)
 
 
-@pytest.mark.parametrize(
-    ("asked", "workers", "threads"),
-    [
-        (None, 1, 8),
-        (None, 3, 2),
-        (None, 20, 1),
-        ("1", 1, 1),
-        ("3", 2, 3),
-        ("3", 4, 2),
-        ("2,1", 1, 2),
-        ("0", 1, 8),
-        ("many", 1, 8),
-        ("", 1, 8),
-    ],
-)
-def test_the_cores_are_shared_and_the_environment_is_respected(
-    asked: str | None, workers: int, threads: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("asked", [None, "1", "7"])
+@pytest.mark.parametrize(("own", "threads"), [(None, "1"), (3, "3")])
+def test_a_worker_has_one_thread_or_those_of_its_run(
+    asked: str | None,
+    own: int | None,
+    threads: str,
+    tiny_config: Callable[..., Config],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     if asked is None:
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     else:
         monkeypatch.setenv("OMP_NUM_THREADS", asked)
-    assert share_of(workers) == threads
+    started: list[dict[str, str]] = []
+
+    class Started:
+        stdin = io.BytesIO()
+
+        def __init__(self, command: list[str], env: dict[str, str], **_: Any) -> None:
+            started.append(env)
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    config = with_threads(tiny_config(machine__threads=own))
+    spawn({"job": "train", "config": config.to_dict()}, None, None)
+    assert [started[0][f"{name}_NUM_THREADS"] for name in ("OMP", "MKL")] == [threads] * 2
 
 
 @pytest.mark.parametrize(
-    ("own", "ranks", "share", "threads"), [(None, 1, 4, 4), (3, 1, 4, 3), (None, 4, 2, 1)]
+    ("own", "ranks", "share", "threads"),
+    [(None, 1, 1, 1), (None, 1, 4, 4), (3, 1, 4, 3), (None, 4, 2, 1)],
 )
 def test_a_run_has_its_share_of_threads(
     own: int | None,

@@ -27,6 +27,7 @@ def request(job: Job, **changes: Any) -> dict[str, Any]:
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()
     return {
+        "key": job.key,
         "config": job.config.to_dict(),
         "folder": str(job.folder),
         "command": "fognn again",

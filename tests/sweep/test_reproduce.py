@@ -15,7 +15,7 @@ from fognn.paper.ledger import Ledger, ledger_entry
 from fognn.paper.tables import Planned, plan
 from fognn.sweep import reproduce
 from fognn.sweep.local import log_of
-from fognn.sweep.pace import Split
+from fognn.sweep.pace import Workers
 from fognn.sweep.pool import Job
 from fognn.sweep.reproduce import collect, unfinished
 from fognn.training import Stopped, TrainingError, fit
@@ -191,13 +191,13 @@ def test_auto_takes_the_fastest(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    splits = [Split(2, 1, 24.0), Split(1, 2, 15.0)]
+    found = [Workers(2, 24.0), Workers(1, 15.0)]
     module = sys.modules[reproduce.__module__]
-    monkeypatch.setattr(module, "fastest_split", lambda config, runs: splits[:runs])
+    monkeypatch.setattr(module, "fastest_workers", lambda config, runs: found[:runs])
     pool_here()
     reproduce(tiny_plan(2), tmp_path, tmp_path, workers="auto")
     text = capsys.readouterr().err
-    assert "2 x 1 threads: 24.0 steps/s (taken); 1 x 2 threads: 15.0 steps/s" in text
+    assert "2 at a time: 24.0 steps/s (taken); 1 at a time: 15.0 steps/s" in text
 
 
 @pytest.mark.parametrize("workers", ["many", 1.5, True, 0])

@@ -110,10 +110,10 @@ def test_threads(before: int, threads: int | None, ranks: int, expected: int) ->
     config = tiny(machine__threads=threads, machine__ranks=ranks)
     torch.set_num_threads(before)
     try:
-        with threads_of(config):
+        with threads_of(config.machine):
             assert torch.get_num_threads() == expected
         assert torch.get_num_threads() == before
-        with pytest.raises(KeyError), threads_of(config):
+        with pytest.raises(KeyError), threads_of(config.machine):
             raise KeyError
         assert torch.get_num_threads() == before
     finally:
@@ -143,11 +143,11 @@ def test_too_many_threads(tmp_path: Path, threads: int, monkeypatch: pytest.Monk
     words = rf"machine\.threads must be at most 64 on this machine, .* 2 cores, got {threads}"
     with pytest.raises(ValueError, match=words):
         fit(config, tmp_path / "run", quiet=True)
-    with pytest.raises(ValueError, match=words), threads_of(config):
+    with pytest.raises(ValueError, match=words), threads_of(config.machine):
         pass
     assert not (tmp_path / "run").exists()
     assert torch.get_num_threads() == before
     monkeypatch.setattr("fognn.training.fabric.cores", lambda: 500)
-    check_threads(tiny(machine__threads=2000))
+    check_threads(tiny(machine__threads=2000).machine)
     with pytest.raises(ValueError, match="at most 2000 on this machine"):
-        check_threads(tiny(machine__threads=2001))
+        check_threads(tiny(machine__threads=2001).machine)
