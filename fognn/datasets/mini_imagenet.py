@@ -15,9 +15,10 @@ from torch import Tensor
 from tqdm import tqdm
 
 from fognn.datasets.array_pickle import load_arrays
-from fognn.datasets.few_shot import ImageSet, check_split, image_module, kept_images
+from fognn.datasets.few_shot import ImageSet, check_split, image_module, is_images, kept_images
 from fognn.datasets.sources import Source, cache_dir, data_dir, find
 from fognn.utils.errors import FileError
+from fognn.utils.files import DAMAGE
 
 __all__ = ["MiniImageNet"]
 
@@ -71,7 +72,11 @@ class MiniImageNet(ImageSet):
         paths = [folder / name for name, _ in table]
         kept = cache_dir() / "miniimagenet" if root is None else Path(root)
         path = kept / "processed" / f"{split}_{_SIZE}_v1_{_digest(paths)}.pt"
-        content = kept_images(path, lambda: {"images": _shrink(paths)})
+        content = kept_images(
+            path,
+            lambda: {"images": _shrink(paths)},
+            lambda kept: is_images(kept["images"], len(paths), 3, _SIZE, _SIZE),
+        )
         classes = sorted({label for _, label in table})
         number = {name: i for i, name in enumerate(classes)}
         labels = torch.tensor([number[label] for _, label in table])
@@ -143,7 +148,7 @@ def _shrink(paths: list[Path]) -> Tensor:
         try:
             with pillow.open(path) as image:
                 small = image.convert("RGB").resize((_SIZE, _SIZE), pillow.Resampling.LANCZOS)
-        except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
+        except (*DAMAGE, pillow.DecompressionBombError) as error:
             raise FileError(f"{path} is not a whole image ({error}): get it again") from error
         out[i] = torch.from_numpy(np.array(small)).permute(2, 0, 1)
     return out

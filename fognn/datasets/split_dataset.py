@@ -18,6 +18,7 @@ from fognn.datasets.graph_checks import NAMES, GraphList
 from fognn.datasets.sources import cache_dir
 from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, disk_error, user_path, write_whole
+from fognn.utils.npz_files import load_npz
 from fognn.utils.torch_files import check_sums, load_torch
 
 __all__ = ["SplitDataset", "file_stamp", "flatten", "read_benchmark", "read_npz", "slices_of"]
@@ -111,6 +112,7 @@ class SplitDataset(InMemoryDataset):
     def _load(self, path: Path) -> None:
         check_sums(path)
         stored = load_torch(path)
+        _check_stored(stored["tensors"], stored["slices"])
         self._data = Data.from_dict(_widened(stored["tensors"], stored["long"]))
         self.slices = stored["slices"]
 
@@ -150,6 +152,31 @@ def _digest(*functions: Callable[..., Any] | None) -> str | None:
         return f"-pre{hashlib.sha256(pickle.dumps(functions, 4)).hexdigest()[:16]}"
     except (pickle.PicklingError, AttributeError, TypeError):
         return None
+
+
+def _check_stored(tensors: dict[str, Any], slices: dict[str, Tensor]) -> None:
+    r"""Raises for a file with right checksums that is not one of these: its graphs must be cut
+    from the tensors without a remainder, and edges must be between nodes of their graph."""
+    if not {"edge_index"} <= slices.keys() <= tensors.keys():
+        raise ValueError(f"it has {sorted(tensors)} and the slices of {sorted(slices)}")
+    graphs = len(slices["edge_index"]) - 1
+    for name, ends in slices.items():
+        value = tensors[name]
+        if not isinstance(value, Tensor):
+            continue  # of a transform
+        rows = value.size(1 if name == "edge_index" else 0) if value.dim() else 0
+        wrong = ends.dim() != 1 or len(ends) != graphs + 1 or int(ends[0]) != 0
+        if wrong or int(ends[-1]) != rows or bool((ends.diff() < 0).any()):
+            raise ValueError(f"the slices of {name} do not fit its {rows} rows")
+    if "x" in slices and isinstance(tensors["x"], Tensor):
+        ends = slices["edge_index"]
+        some = ends.diff() > 0
+        edges = tensors["edge_index"].numpy()
+        if edges.size:
+            # Not a number of nodes for each edge, which would take more memory than the edges.
+            last = np.maximum.reduceat(edges, ends[:-1][some].numpy(), axis=1).max(axis=0)
+            if edges.min() < 0 or (last >= slices["x"].diff()[some].numpy()).any():
+                raise ValueError("an edge is to a node that its graph does not have")
 
 
 def _is_long(value: Any) -> bool:
@@ -211,8 +238,9 @@ def flatten(
 def read_npz(path: Path, keys: Iterable[str]) -> dict[str, NDArray[Any]]:
     r"""Reads arrays of a :obj:`.npz` file; raises a :class:`FileError` if it is damaged."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in keys}
+        wanted = list(keys)
+        arrays = load_npz(path, wanted)
+        return {key: arrays[key] for key in wanted}
     except DAMAGE as error:
         raise FileError(
             f"{path} is not a whole .npz file of this dataset ({error}): get it again"

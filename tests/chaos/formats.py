@@ -222,9 +222,7 @@ def _graphs(name: str, file: str, make: Callable[[Path], None], **more: Any) -> 
 
 def _one(name: str, file: str, make: Callable[[Path], None]) -> Format:
     commands = [["predict", "run", file, "-o", "out.csv"], _train(file)]
-    return Format(
-        name, file, _with_run(make, "one graph"), _own(file), commands, checked=True
-    )
+    return Format(name, file, _with_run(make, "one graph"), _own(file), commands, checked=True)
 
 
 # Molecules ---------------------------------------------------------------------------------------
@@ -743,9 +741,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "pyg TUDataset processed",
             f"{_TU}/processed/data.pt",
-            _cached(
-                _pyg(pyg_roots.tu_dataset), lambda folder: open_pyg("pyg:TUDataset/TINY")
-            ),
+            _cached(_pyg(pyg_roots.tu_dataset), lambda folder: open_pyg("pyg:TUDataset/TINY")),
             lambda folder: open_pyg("pyg:TUDataset/TINY"),
             [_train("pyg:TUDataset/TINY")],
         ),

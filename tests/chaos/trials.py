@@ -1,11 +1,11 @@
 """Trials with a changed file: read by the library in batches, or by a command."""
 
 import contextlib
+import functools
 import hashlib
 import os
 import shutil
 import stat
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,8 @@ def read_trials(counts: Counts, part: str, trials: Sequence[Trial], place: Path)
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         verdicts.write_bytes(b"")
-        child = fork(lambda left=left: _read_all(left, place, verdicts), place, place / "output")
+        work = functools.partial(_read_all, left, place, verdicts)
+        child = fork(work, place, place / "output")
         ended = wait(child, verdicts.stat)
         found = [line.split("\t", 1)[1] for line in verdicts.read_text().split("\n") if line]
         for trial, outcome in zip(left, found, strict=False):
@@ -71,9 +72,7 @@ def read_trials(counts: Counts, part: str, trials: Sequence[Trial], place: Path)
     shutil.rmtree(place, ignore_errors=True)
 
 
-def _keep(
-    counts: Counts, part: str, trial: Trial, outcome: str, place: Path, note: str
-) -> None:
+def _keep(counts: Counts, part: str, trial: Trial, outcome: str, place: Path, note: str) -> None:
     folder = place / "finding" / "sample"
     shutil.rmtree(folder.parent, ignore_errors=True)
     try:
@@ -94,7 +93,7 @@ def _only_files(folder: Path) -> Path:
 
 
 def _read_all(trials: Sequence[Trial], place: Path, verdicts: Path) -> None:
-    sys.setrecursionlimit(1000)
+    os.fsync = lambda _: None  # nothing here must outlive a power failure
     expected: dict[str, str] = {}
     with open(verdicts, "a", buffering=1, encoding="utf-8") as file:
         for number, trial in enumerate(trials):
@@ -142,9 +141,8 @@ def _verdict(one: Format, path: Path, expected: str | None) -> str:
 def _names(one: Format, path: Path, message: str) -> bool:
     """Returns whether a message names the file, or a folder of the sample that it is in."""
     top = _top(one, path)
-    folders = [str(parent) for parent in path.parents if parent.is_relative_to(top / "x" / "..")]
-    inside = [text for text in folders if text != str(top)]
-    return path.name in message or any(text in message for text in inside)
+    folders = [str(parent) for parent in path.parents if parent.is_relative_to(top)]
+    return path.name in message or any(text in message for text in folders if text != str(top))
 
 
 def command_trial(
