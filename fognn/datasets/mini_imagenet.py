@@ -116,7 +116,7 @@ def _read_table(split: str, data: str | Path | None) -> list[tuple[str, str]]:
         raise FileError(f"{path}, line 1 must be 'filename,label': get it again")
     for line, row in enumerate(rows[1:], 2):
         # A name that is a path could lead out of the folder of images.
-        if len(row) != 2 or not row[1] or row[0] in {"", ".", ".."} or set(row[0]) & set("/\\"):
+        if len(row) != 2 or not row[1] or row[0] in {"", ".", ".."} or set(row[0]) & set("/\\\0"):
             raise FileError(f"{path}, line {line} must be a file name and a label, got {row}")
     if len(rows) == 1:
         raise FileError(f"{path} names no images: get it again")

@@ -235,11 +235,27 @@ def flatten(
     return tensors, {key: slices_of(size) for key, size in sizes.items()}
 
 
-def read_npz(path: Path, keys: Iterable[str]) -> dict[str, NDArray[Any]]:
-    r"""Reads arrays of a :obj:`.npz` file; raises a :class:`FileError` if it is damaged."""
+def read_npz(
+    path: Path, keys: Iterable[str], kinds: str = "biufU", dims: Iterable[int] | None = None
+) -> dict[str, NDArray[Any]]:
+    r"""Reads arrays of a :obj:`.npz` file; raises a :class:`FileError` if it is damaged.
+
+    Args:
+        path (Path): The file.
+        keys (iterable): The names of the arrays.
+        kinds (str, optional): The letters of numpy for the kinds of types that they may have.
+            (default: :obj:`"biufU"`)
+        dims (iterable, optional): The number of dimensions of each. (default: any)
+    """
     try:
         wanted = list(keys)
         arrays = load_npz(path, wanted)
+        for key, dim in zip(wanted, dims or [None] * len(wanted), strict=True):
+            array = arrays[key]
+            if array.dtype.kind not in kinds or (array.itemsize > 8 and array.dtype.kind != "U"):
+                raise ValueError(f"{key} has the type {array.dtype}")
+            if dim is not None and array.ndim != dim:
+                raise ValueError(f"{key} must have {dim} dimensions, got shape {array.shape}")
         return {key: arrays[key] for key in wanted}
     except DAMAGE as error:
         raise FileError(

@@ -58,6 +58,7 @@ class Format:
         checked: Whether the file has checksums: a changed byte must be noticed.
         remade: Whether it is a file of the cache, which is made again if it is damaged.
         safe: Whether fognn promises that reading the file runs no code.
+        named: Other ways in which a message names the file, or the part of it that is wrong.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Format:
     checked: bool = False
     remade: bool = False
     safe: bool = True
+    named: tuple[str, ...] = ()
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -548,6 +550,7 @@ FORMATS: dict[str, Format] = {
             _config_file,
             lambda folder: Config.read(folder / "config.yaml"),
             [["train", "--config", "config.yaml", "-o", "new", "--no-ledger", "--quiet"]],
+            named=("config:", "create_model:"),
         ),
         Format("run/config.yaml", "run/config.yaml", _run_folder, _entered, [_COLLECT, _REPORT]),
         Format("run/result.json", "run/result.json", _run_folder, _entered, [_COLLECT, _REPORT]),
@@ -735,6 +738,7 @@ FORMATS: dict[str, Format] = {
                 _pyg(pyg_roots.tu_dataset),
                 lambda folder: open_pyg("pyg:TUDataset/TINY"),
                 [_train("pyg:TUDataset/TINY")],
+                named=("pyg:",),
             )
             for part in ("A", "graph_indicator", "graph_labels", "node_labels")
         ),
@@ -744,6 +748,7 @@ FORMATS: dict[str, Format] = {
             _cached(_pyg(pyg_roots.tu_dataset), lambda folder: open_pyg("pyg:TUDataset/TINY")),
             lambda folder: open_pyg("pyg:TUDataset/TINY"),
             [_train("pyg:TUDataset/TINY")],
+            named=("pyg:",),
         ),
         Format(
             "pyg MoleculeNet",
@@ -751,6 +756,7 @@ FORMATS: dict[str, Format] = {
             _pyg(pyg_roots.esol),
             lambda folder: open_pyg("pyg:MoleculeNet/ESOL"),
             [_train("pyg:MoleculeNet/ESOL")],
+            named=("pyg:",),
         ),
         Format(
             "pyg Planetoid",
@@ -758,6 +764,7 @@ FORMATS: dict[str, Format] = {
             _pyg(pyg_roots.planetoid),
             lambda folder: open_pyg("pyg:Planetoid/Cora"),
             safe=False,
+            named=("pyg:",),
         ),
         Format(
             "pyg LRGBDataset",
@@ -765,6 +772,7 @@ FORMATS: dict[str, Format] = {
             _pyg(pyg_roots.peptides),
             lambda folder: open_pyg("pyg:LRGBDataset/Peptides-func"),
             safe=False,
+            named=("pyg:",),
         ),
     )
 }

@@ -142,7 +142,8 @@ def _names(one: Format, path: Path, message: str) -> bool:
     """Returns whether a message names the file, or a folder of the sample that it is in."""
     top = _top(one, path)
     folders = [str(parent) for parent in path.parents if parent.is_relative_to(top)]
-    return path.name in message or any(text in message for text in folders if text != str(top))
+    inside = [text for text in folders if text != str(top)]
+    return any(text in message for text in (path.name, *inside, *one.named))
 
 
 def command_trial(
@@ -220,8 +221,9 @@ def _lost(
 
 
 def _may_stay(name: str) -> bool:
-    # The cache and locks; and what PyG makes of raw files.
-    return name.startswith("cache/") or name.endswith(".lock") or "/processed/" in name
+    # The cache and locks; what PyG makes of raw files; and the folder of a run that has begun.
+    kept = name.startswith(("cache/", "new/")) or name.endswith(".lock")
+    return kept or "/processed/" in name
 
 
 def chosen(random: Any, one: Format) -> list[str] | None:
