@@ -19,7 +19,7 @@ from fognn.utils.files import DAMAGE, check_regular, user_path, write_whole
 from fognn.utils.npz_files import load_npz, npz_names
 from fognn.utils.torch_files import RefusedNameError, check_sums, is_zip, load_torch
 
-__all__ = ["load_pt", "read_graphs", "write_graphs"]
+__all__ = ["SAFE_NAMES", "load_pt", "read_graphs", "write_graphs"]
 
 _ENDINGS = (".pt", ".npz")
 _WANTED = (
@@ -167,7 +167,7 @@ def load_pt(path: Path, mmap: bool = False) -> list[Any] | dict[str, Any]:
         # torch's format before version 1.6 has no checksums, and cannot be mapped.
         if is_zip(path) and not mmap:
             check_sums(path)
-        return _graphs_in(load_torch(path, _NAMES, mmap=mmap and is_zip(path)))
+        return _graphs_in(load_torch(path, SAFE_NAMES, mmap=mmap and is_zip(path)))
     except _NoGraphsError as error:
         raise ValueError(f"{path} holds {error}: {_WANTED}") from error
     except RefusedNameError as error:
@@ -224,7 +224,7 @@ class _BatchMaker:
         return _new_batch
 
 
-_NAMES: list[Any] = [
+SAFE_NAMES: list[Any] = [
     *(Data, DataEdgeAttr, DataTensorAttr, GlobalStorage),
     *(Batch, type(_new_batch()), _new_batch),
     (_BatchMaker, "torch_geometric.data.batch.DynamicInheritanceGetter"),

@@ -23,6 +23,7 @@ from fognn.utils.files import DAMAGE
 __all__ = ["MiniImageNet"]
 
 _SIZE = 84
+_LARGEST = 100_000_000  # bytes of a table
 
 
 class MiniImageNet(ImageSet):
@@ -108,10 +109,10 @@ def _read_table(split: str, data: str | Path | None) -> list[tuple[str, str]]:
         )
     try:
         content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("ascii")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        text = (_decompressed(content) if path.suffix == ".gz" else content).decode("ascii")
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except (OSError, EOFError, zlib.error, ValueError, csv.Error) as error:
         raise FileError(f"{path} is not a whole table ({error}): get it again") from error
-    rows = list(csv.reader(io.StringIO(text)))
     if not rows or rows[0] != ["filename", "label"]:
         raise FileError(f"{path}, line 1 must be 'filename,label': get it again")
     for line, row in enumerate(rows[1:], 2):
@@ -121,6 +122,14 @@ def _read_table(split: str, data: str | Path | None) -> list[tuple[str, str]]:
     if len(rows) == 1:
         raise FileError(f"{path} names no images: get it again")
     return [(name, label) for name, label in rows[1:]]
+
+
+def _decompressed(content: bytes) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise ValueError(f"it has more than {_LARGEST:,} bytes when it is unpacked")
+    return text
 
 
 def _digest(paths: list[Path]) -> str:
@@ -168,7 +177,9 @@ def _from_pickle(path: Path) -> tuple[Tensor, Tensor, list[str]]:
             f"[images, {_SIZE}, {_SIZE}, 3], got {images.dtype} {list(images.shape)}"
         )
     labels = torch.full((len(images),), -1)
-    classes = sorted(map(str, groups))
+    if not groups or not all(isinstance(name, str) for name in groups):
+        raise FileError(f"{path} is damaged: class_dict must have the names of classes as keys")
+    classes = sorted(groups)
     for number, name in enumerate(classes):
         labels[_members(path, name, groups[name], len(images))] = number
     if bool((labels < 0).any()):
@@ -182,10 +193,10 @@ def _members(path: Path, name: str, group: Any, size: int) -> Tensor:
     members = np.asarray(group, dtype=object)
     if members.ndim != 1 or not all(isinstance(member, int) for member in members.tolist()):
         raise FileError(f"{path} is damaged: class_dict of {name} must be numbers of images")
-    out = torch.tensor(members.tolist(), dtype=torch.int64)
-    wrong = out[(out < 0) | (out >= size)]
-    if wrong.numel():
+    wrong = [member for member in members.tolist() if not 0 <= member < size]
+    if wrong:
+        shown = wrong[0] if abs(wrong[0]) < 2**64 else "of more than 64 bits"
         raise FileError(
-            f"{path} is damaged: class_dict of {name} names image {int(wrong[0])}, there are {size}"
+            f"{path} is damaged: class_dict of {name} names image {shown}, there are {size}"
         )
-    return out
+    return torch.tensor(members.tolist(), dtype=torch.int64)

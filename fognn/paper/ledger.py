@@ -242,7 +242,8 @@ def _curve(folder: Path, history: list[dict[str, Any]], metric: str) -> dict[str
         **{name: name for name in ("lr", "train_loss", "val_loss")},
         **{split: f"{split}_{metric}_items" for split in ("train", "val")},
     }
-    missing = [old for old in names.values() if history and old not in history[0]]
+    needed = (*names.values(), *TIMES)
+    missing = [name for name in needed if history and name not in history[0]]
     if missing:
         raise ValueError(f"{Path(folder) / 'metrics.csv'} must have the column {missing[0]!r}")
     return {

@@ -12,6 +12,9 @@ from fognn.utils.files import check_regular
 
 __all__ = ["load_npz", "npz_names"]
 
+_END = 22 + 2**16  # bytes of the end of a zip file with the longest comment
+_MANY = 2**16 - 1  # stands for a larger number
+
 
 def load_npz(
     path: str | Path, wanted: Container[str] | None = None
@@ -34,7 +37,7 @@ def load_npz(
     check_regular(Path(path))
     arrays: dict[str, NDArray[np.generic]] = {}
     with zipfile.ZipFile(path) as file:
-        for member in _members(file):
+        for member in _members(Path(path), file):
             # Opening compares the name in the member with that in the table of contents.
             with file.open(member) as content:
                 name = member.filename.removesuffix(".npy")
@@ -53,11 +56,13 @@ def npz_names(path: str | Path) -> list[str]:
     """
     check_regular(Path(path))
     with zipfile.ZipFile(path) as file:
-        return [member.filename.removesuffix(".npy") for member in _members(file)]
+        return [member.filename.removesuffix(".npy") for member in _members(Path(path), file)]
 
 
-def _members(file: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+def _members(path: Path, file: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     members = file.infolist()
+    if _count(path) not in (len(members), _MANY):
+        raise ValueError(f"its table of contents has {len(members)} arrays, it must have more")
     names = [member.filename for member in members]
     if len(set(names)) < len(names):
         raise ValueError("an array is in the file twice")
@@ -65,6 +70,15 @@ def _members(file: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     if memory is not None and total > memory:
         raise ValueError(f"its arrays declare {total:,} bytes, more than the machine has memory")
     return members
+
+
+def _count(path: Path) -> int:
+    r"""Returns the number of members that the end of a zip file has, which zipfile ignores."""
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - _END))
+        end = file.read()
+    place = end.rindex(b"PK\x05\x06") + 10
+    return int.from_bytes(end[place : place + 2], "little")
 
 
 def _memory() -> int | None:

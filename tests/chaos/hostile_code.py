@@ -206,8 +206,14 @@ def _zip_slip(member: str) -> Callable[[Path, Path], None]:
     return write
 
 
+def _beside(path: Path, canary: Path) -> None:
+    """PyG compares this file with the transform of the dataset."""
+    torch.save(Call(os.mkdir, str(canary)), path.with_name("pre_transform.pt"))
+
+
 def code_kinds() -> Iterator[Trial]:
     """Kinds of files that try to run code, or to write outside."""
+    yield Trial("code in pre_transform.pt", "pyg TUDataset processed", _beside, False)
     for format_ in _TORCH:
         for name, make in _OBJECTS.items():
             yield Trial(f"names {name}", format_, _saved(make, format_ == "legacy.pt"), False)
