@@ -138,7 +138,11 @@ def image_module(owner: str) -> Any:
     return Image
 
 
-def kept_images(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def kept_images(
+    path: Path,
+    make: Callable[[], dict[str, Any]],
+    check: Callable[[dict[str, Any]], bool] = lambda _: True,
+) -> dict[str, Any]:
     r"""Returns what :obj:`make` returns, stored in the file :obj:`path` by the first call and
     mapped into memory by later ones.
 
@@ -147,14 +151,16 @@ def kept_images(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any
     Args:
         path (Path): The file. Its name must contain everything that the content depends on.
         make (callable): Returns tensors and lists of strings by name.
+        check (callable, optional): Returns whether a stored content is valid.
+            (default: it always is)
     """
     try:
-        content = _load(path)
+        content = _load(path, check)
         if content is not None:
             return content
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path}.lock"):
-            content = _load(path)
+            content = _load(path, check)
             if content is None:
                 content = make()
                 with write_whole(path) as temporary:
@@ -164,10 +170,16 @@ def kept_images(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any
     return content
 
 
-def _load(path: Path) -> dict[str, Any] | None:
+def _load(path: Path, check: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
     try:
         check_sums(path)
         content: dict[str, Any] = load_torch(path, mmap=True)
+        return content if check(content) else None
     except DAMAGE:
         return None
-    return content
+
+
+def is_images(images: Tensor, *shape: int) -> bool:
+    r"""Returns whether a tensor holds images of this shape in full."""
+    plain = images.layout == torch.strided and images.is_contiguous()
+    return plain and images.dtype == torch.uint8 and images.shape == shape

@@ -27,6 +27,7 @@ _NEEDED = ("n", "e", "edge_index")
 LEVELS = ("graph", "node", "edge")
 MOST_CLASSES = 1_000_000
 _PER_VALUE = 1000  # classes, or tokens, for each one that occurs
+_NODES = 10_000_000  # of a graph without features; more if it has many edges
 _EXPANDED = 10_000_000  # numbers of a tensor that repeats some of them
 
 
@@ -92,6 +93,7 @@ def tensor_of(where: str, name: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor) or value.layout != torch.strided or value.is_complex():
         kind = getattr(value, "layout", None) or getattr(value, "dtype", type(value).__name__)
         raise ValueError(f"{where}: {name} must be a dense tensor of numbers, got {kind}")
+    value = value.resolve_conj().resolve_neg()
     special = [kind for kind in ("meta", "quantized", "nested") if getattr(value, f"is_{kind}")]
     if special:
         raise ValueError(
@@ -164,6 +166,13 @@ def _check_sizes(where: str, graph: Data, num_nodes: int | None) -> None:
             raise ValueError(
                 f"{where} must have x with a row for each node, or num_nodes, the number of its "
                 f"nodes, got num_nodes={num_nodes!r}"
+            )
+        most = max(_NODES, _PER_VALUE * edge_index.shape[-1]) if edge_index.dim() else _NODES
+        if num_nodes > most:
+            raise ValueError(
+                f"{where}: num_nodes, or the largest number in edge_index, must be at most "
+                f"{most:,} for a graph without x, got {num_nodes}: number the nodes from 0, "
+                "without large gaps"
             )
         graph.num_nodes = num_nodes
     elif x.dim() == 0 or x.size(0) == 0 or num_nodes not in (None, x.size(0)):

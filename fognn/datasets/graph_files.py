@@ -16,9 +16,10 @@ from torch_geometric.edge_index import CatMetadata, SortOrder
 from fognn.datasets.graph_checks import NAMES, GraphList, array_key, cut_graphs, row_dim
 from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, check_regular, user_path, write_whole
-from fognn.utils.torch_files import RefusedNameError, load_torch
+from fognn.utils.npz_files import load_npz, npz_names
+from fognn.utils.torch_files import RefusedNameError, check_sums, is_zip, load_torch
 
-__all__ = ["load_pt", "read_graphs", "write_graphs"]
+__all__ = ["SAFE_NAMES", "load_pt", "read_graphs", "write_graphs"]
 
 _ENDINGS = (".pt", ".npz")
 _WANTED = (
@@ -133,10 +134,9 @@ def _files(path: Path) -> list[Path]:
 
 def _read_npz(path: Path, split: str | None) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            # Other splits may be large, and only their names are needed.
-            wanted = {array_key(split, name) for name in ("n", "e", *NAMES, "y_level")}
-            return {key: file[key] if key in wanted else None for key in file.files}
+        # Other splits may be large, and only their names are needed.
+        wanted = {array_key(split, name) for name in ("n", "e", *NAMES, "y_level")}
+        return dict.fromkeys(npz_names(path)) | load_npz(path, wanted)
     except DAMAGE as error:
         raise FileError(
             f"{path} is not a whole .npz file of numbers ({error}): write it again, with "
@@ -157,12 +157,17 @@ def load_pt(path: Path, mmap: bool = False) -> list[Any] | dict[str, Any]:
 
     Args:
         path (Path): The file.
-        mmap (bool, optional): As in :meth:`fognn.utils.torch_files.load_torch`.
-            (default: :obj:`False`)
+        mmap (bool, optional): As in :meth:`fognn.utils.torch_files.load_torch`; the checksums are
+            then not compared. (default: :obj:`False`)
     """
+    path = Path(path)
+    check_regular(path)
     # Not PyG's own reader, which falls back to running a file that names other things.
     try:
-        return _graphs_in(load_torch(path, _NAMES, mmap=mmap))
+        # torch's format before version 1.6 has no checksums, and cannot be mapped.
+        if is_zip(path) and not mmap:
+            check_sums(path)
+        return _graphs_in(load_torch(path, SAFE_NAMES, mmap=mmap and is_zip(path)))
     except _NoGraphsError as error:
         raise ValueError(f"{path} holds {error}: {_WANTED}") from error
     except RefusedNameError as error:
@@ -219,7 +224,7 @@ class _BatchMaker:
         return _new_batch
 
 
-_NAMES: list[Any] = [
+SAFE_NAMES: list[Any] = [
     *(Data, DataEdgeAttr, DataTensorAttr, GlobalStorage),
     *(Batch, type(_new_batch()), _new_batch),
     (_BatchMaker, "torch_geometric.data.batch.DynamicInheritanceGetter"),

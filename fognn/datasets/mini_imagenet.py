@@ -15,13 +15,15 @@ from torch import Tensor
 from tqdm import tqdm
 
 from fognn.datasets.array_pickle import load_arrays
-from fognn.datasets.few_shot import ImageSet, check_split, image_module, kept_images
+from fognn.datasets.few_shot import ImageSet, check_split, image_module, is_images, kept_images
 from fognn.datasets.sources import Source, cache_dir, data_dir, find
 from fognn.utils.errors import FileError
+from fognn.utils.files import DAMAGE
 
 __all__ = ["MiniImageNet"]
 
 _SIZE = 84
+_LARGEST = 100_000_000  # bytes of a table
 
 
 class MiniImageNet(ImageSet):
@@ -71,7 +73,11 @@ class MiniImageNet(ImageSet):
         paths = [folder / name for name, _ in table]
         kept = cache_dir() / "miniimagenet" if root is None else Path(root)
         path = kept / "processed" / f"{split}_{_SIZE}_v1_{_digest(paths)}.pt"
-        content = kept_images(path, lambda: {"images": _shrink(paths)})
+        content = kept_images(
+            path,
+            lambda: {"images": _shrink(paths)},
+            lambda kept: is_images(kept["images"], len(paths), 3, _SIZE, _SIZE),
+        )
         classes = sorted({label for _, label in table})
         number = {name: i for i, name in enumerate(classes)}
         labels = torch.tensor([number[label] for _, label in table])
@@ -103,19 +109,27 @@ def _read_table(split: str, data: str | Path | None) -> list[tuple[str, str]]:
         )
     try:
         content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("ascii")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        text = (_decompressed(content) if path.suffix == ".gz" else content).decode("ascii")
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except (OSError, EOFError, zlib.error, ValueError, csv.Error) as error:
         raise FileError(f"{path} is not a whole table ({error}): get it again") from error
-    rows = list(csv.reader(io.StringIO(text)))
     if not rows or rows[0] != ["filename", "label"]:
         raise FileError(f"{path}, line 1 must be 'filename,label': get it again")
     for line, row in enumerate(rows[1:], 2):
         # A name that is a path could lead out of the folder of images.
-        if len(row) != 2 or not row[1] or row[0] in {"", ".", ".."} or set(row[0]) & set("/\\"):
+        if len(row) != 2 or not row[1] or row[0] in {"", ".", ".."} or set(row[0]) & set("/\\\0"):
             raise FileError(f"{path}, line {line} must be a file name and a label, got {row}")
     if len(rows) == 1:
         raise FileError(f"{path} names no images: get it again")
     return [(name, label) for name, label in rows[1:]]
+
+
+def _decompressed(content: bytes) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise ValueError(f"it has more than {_LARGEST:,} bytes when it is unpacked")
+    return text
 
 
 def _digest(paths: list[Path]) -> str:
@@ -143,7 +157,7 @@ def _shrink(paths: list[Path]) -> Tensor:
         try:
             with pillow.open(path) as image:
                 small = image.convert("RGB").resize((_SIZE, _SIZE), pillow.Resampling.LANCZOS)
-        except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
+        except (*DAMAGE, pillow.DecompressionBombError) as error:
             raise FileError(f"{path} is not a whole image ({error}): get it again") from error
         out[i] = torch.from_numpy(np.array(small)).permute(2, 0, 1)
     return out
@@ -163,7 +177,9 @@ def _from_pickle(path: Path) -> tuple[Tensor, Tensor, list[str]]:
             f"[images, {_SIZE}, {_SIZE}, 3], got {images.dtype} {list(images.shape)}"
         )
     labels = torch.full((len(images),), -1)
-    classes = sorted(map(str, groups))
+    if not groups or not all(isinstance(name, str) for name in groups):
+        raise FileError(f"{path} is damaged: class_dict must have the names of classes as keys")
+    classes = sorted(groups)
     for number, name in enumerate(classes):
         labels[_members(path, name, groups[name], len(images))] = number
     if bool((labels < 0).any()):
@@ -177,10 +193,10 @@ def _members(path: Path, name: str, group: Any, size: int) -> Tensor:
     members = np.asarray(group, dtype=object)
     if members.ndim != 1 or not all(isinstance(member, int) for member in members.tolist()):
         raise FileError(f"{path} is damaged: class_dict of {name} must be numbers of images")
-    out = torch.tensor(members.tolist(), dtype=torch.int64)
-    wrong = out[(out < 0) | (out >= size)]
-    if wrong.numel():
+    wrong = [member for member in members.tolist() if not 0 <= member < size]
+    if wrong:
+        shown = wrong[0] if abs(wrong[0]) < 2**64 else "of more than 64 bits"
         raise FileError(
-            f"{path} is damaged: class_dict of {name} names image {int(wrong[0])}, there are {size}"
+            f"{path} is damaged: class_dict of {name} names image {shown}, there are {size}"
         )
-    return out
+    return torch.tensor(members.tolist(), dtype=torch.int64)

@@ -4,7 +4,6 @@ import hashlib
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fognn.datasets.few_shot import ImageSet, check_split, image_module, kept_images
+from fognn.datasets.few_shot import ImageSet, check_split, image_module, is_images, kept_images
 from fognn.datasets.sources import Source, cache_dir, fetch, find
 from fognn.utils.errors import FileError
-from fognn.utils.files import sha256_of
+from fognn.utils.files import DAMAGE, sha256_of
 
 __all__ = ["SOURCES", "Omniglot"]
 
@@ -98,7 +97,15 @@ class Omniglot(ImageSet):
         digest = hashlib.sha256("".join(map(sha256_of, archives.values())).encode()).hexdigest()
         folder = cache_dir() / "omniglot" if root is None else Path(root)
         path = folder / "processed" / f"omniglot_28_v1_{digest[:12]}.pt"
-        content = kept_images(path, lambda: _read_archives(archives))
+        content = kept_images(
+            path,
+            lambda: _read_archives(archives),
+            lambda kept: (
+                len(kept["names"]) == sum(_CHARACTERS.values())
+                and all(isinstance(name, str) for name in kept["names"])
+                and is_images(kept["images"], _DRAWINGS * len(kept["names"]), 1, 28, 28)
+            ),
+        )
 
         names, images = content["names"], content["images"]
         chosen = _characters(len(names), split, validation, seed)
@@ -152,7 +159,9 @@ def _read_archive(path: Path) -> dict[str, list[Any]]:
                 if match and not name.startswith("__MACOSX"):
                     image = _drawing(pillow, file, path, name)
                     characters.setdefault(match[1], []).append(image)
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except FileError:
+        raise
+    except DAMAGE as error:
         raise FileError(
             f"{path} is not a whole zip file ({error}): remove it and get it again"
         ) from error
@@ -170,7 +179,7 @@ def _drawing(pillow: Any, file: zipfile.ZipFile, path: Path, name: str) -> Any:
             if image.size != (105, 105):
                 raise ValueError(f"105x105 pixels are expected, got {image.size}")
             small = image.convert("L").resize((28, 28), pillow.Resampling.LANCZOS)
-    except (OSError, ValueError, SyntaxError) as error:
+    except (*DAMAGE, pillow.DecompressionBombError) as error:
         raise FileError(
             f"{path} is damaged, its member {name!r} is not a drawing ({error}): get it again"
         ) from error

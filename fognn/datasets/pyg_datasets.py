@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from torch_geometric import datasets
-from torch_geometric.data import Batch, Data
+from torch_geometric import Index, datasets
+from torch_geometric.data import Batch, Data, HeteroData
+from torch_geometric.index import CatMetadata as IndexMetadata
+from torch_geometric.io import fs
 
+from fognn.datasets.graph_files import SAFE_NAMES
 from fognn.datasets.single_graph import MASKS
 from fognn.datasets.sources import cache_dir, data_dir
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import disk_error
+from fognn.utils.torch_files import load_torch
 
 __all__ = ["PREFIX", "is_pyg_name", "open_pyg", "pyg_root"]
 
@@ -43,9 +47,10 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
     :obj:`edge_attr`, :obj:`y`, :obj:`smiles` and the masks of its splits as far as the dataset has
     them, and its :obj:`num_nodes`. The graphs are not checked further.
 
-    The files in the root are read by PyG itself. PyG can run code that a processed file names, so
-    a root of unknown origin is not safe, as in PyG. Files that are given as data by their path
-    are never read in this way.
+    The files in the root are read by PyG itself. Processed files are read without running any code
+    that they name, but the raw files of some datasets are pickles, which PyG runs: a root of
+    unknown origin is not safe, as in PyG. Files that are given as data by their path are never
+    read in this way.
 
     Args:
         name (str): The name.
@@ -66,7 +71,7 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
             choices = {split: {"split": split} for split in _SPLITS}
     elif "train" in parameters and parameters["train"].default is True:
         choices = {"train": {"train": True}, "test": {"train": False}}
-    with _opening(name, root):
+    with _opening(name, root), _safe_loading(root):
         opened = {
             split: kind(root=str(root), **arguments, **options)
             for split, options in choices.items()
@@ -169,6 +174,27 @@ def _opening(name: str, root: Path) -> Iterator[None]:
         ) from error
     finally:
         lock.release()
+
+
+@contextmanager
+def _safe_loading(root: Path) -> Iterator[None]:
+    r"""Lets PyG read processed files with :func:`~fognn.utils.torch_files.load_torch`. PyG's own
+    function runs a file that cannot be read safely."""
+    usual = fs.torch_load
+
+    def load(path: str, map_location: Any = None) -> Any:
+        if "processed" in Path(path).parts:
+            return load_torch(path, [*SAFE_NAMES, Index, IndexMetadata, HeteroData], "cpu")
+        return usual(path, map_location)
+
+    # PyG compares these with the dataset's own, and reads them unsafely.
+    for path in root.rglob("processed/pre_*.pt"):
+        load_torch(path)
+    fs.torch_load = load
+    try:
+        yield
+    finally:
+        fs.torch_load = usual
 
 
 def _graphs(name: str, items: list[Any]) -> list[Data]:

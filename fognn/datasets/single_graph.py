@@ -1,6 +1,5 @@
 r"""One graph whose nodes are split into training, validation and test nodes by masks."""
 
-import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from fognn.datasets.graph_files import load_pt
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, check_regular, user_path
+from fognn.utils.npz_files import load_npz, npz_names
 
 __all__ = ["MASKS", "has_masks", "is_single_graph", "read_single_graph", "single_graph"]
 
@@ -42,12 +42,11 @@ def is_single_graph(path: str | Path) -> bool:
         return False
     if path.suffix.lower() == ".npz":
         try:
-            with np.load(path, allow_pickle=False) as file:
-                return _is_one_graph(file.files)
+            return _is_one_graph(npz_names(path))
         except DAMAGE:
             return False  # read_graphs names the damage
-    # Mapped, because only the names are needed. torch cannot map its format before version 1.6.
-    content = load_pt(path, mmap=zipfile.is_zipfile(path))
+    # Mapped, because only the names are needed.
+    content = load_pt(path, mmap=True)
     if isinstance(content, dict):
         return _is_one_graph(content)
     return any(has_masks(graph) for graph in content if isinstance(graph, Data))
@@ -101,9 +100,7 @@ def read_single_graph(path: str | Path, labels: bool = True) -> Data:
 
 def _read_npz(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            wanted = {*_NAMES, *_OTHER_NAMES}
-            return {key: file[key] for key in file.files if key in wanted}
+        return load_npz(path, {*_NAMES, *_OTHER_NAMES})
     except DAMAGE as error:
         raise FileError(
             f"{path} is not a whole .npz file of numbers ({error}): write it again, with "

@@ -18,6 +18,7 @@ from fognn.datasets.graph_checks import NAMES, GraphList
 from fognn.datasets.sources import cache_dir
 from fognn.utils.errors import FileError
 from fognn.utils.files import DAMAGE, disk_error, user_path, write_whole
+from fognn.utils.npz_files import load_npz
 from fognn.utils.torch_files import check_sums, load_torch
 
 __all__ = ["SplitDataset", "file_stamp", "flatten", "read_benchmark", "read_npz", "slices_of"]
@@ -111,6 +112,7 @@ class SplitDataset(InMemoryDataset):
     def _load(self, path: Path) -> None:
         check_sums(path)
         stored = load_torch(path)
+        _check_stored(stored["tensors"], stored["slices"])
         self._data = Data.from_dict(_widened(stored["tensors"], stored["long"]))
         self.slices = stored["slices"]
 
@@ -150,6 +152,31 @@ def _digest(*functions: Callable[..., Any] | None) -> str | None:
         return f"-pre{hashlib.sha256(pickle.dumps(functions, 4)).hexdigest()[:16]}"
     except (pickle.PicklingError, AttributeError, TypeError):
         return None
+
+
+def _check_stored(tensors: dict[str, Any], slices: dict[str, Tensor]) -> None:
+    r"""Raises for a file with right checksums that is not one of these: its graphs must be cut
+    from the tensors without a remainder, and edges must be between nodes of their graph."""
+    if not {"edge_index"} <= slices.keys() <= tensors.keys():
+        raise ValueError(f"it has {sorted(tensors)} and the slices of {sorted(slices)}")
+    graphs = len(slices["edge_index"]) - 1
+    for name, ends in slices.items():
+        value = tensors[name]
+        if not isinstance(value, Tensor):
+            continue  # of a transform
+        rows = value.size(1 if name == "edge_index" else 0) if value.dim() else 0
+        wrong = ends.dim() != 1 or len(ends) != graphs + 1 or int(ends[0]) != 0
+        if wrong or int(ends[-1]) != rows or bool((ends.diff() < 0).any()):
+            raise ValueError(f"the slices of {name} do not fit its {rows} rows")
+    if "x" in slices and isinstance(tensors["x"], Tensor):
+        ends = slices["edge_index"]
+        some = ends.diff() > 0
+        edges = tensors["edge_index"].numpy()
+        if edges.size:
+            # Not a number of nodes for each edge, which would take more memory than the edges.
+            last = np.maximum.reduceat(edges, ends[:-1][some].numpy(), axis=1).max(axis=0)
+            if edges.min() < 0 or (last >= slices["x"].diff()[some].numpy()).any():
+                raise ValueError("an edge is to a node that its graph does not have")
 
 
 def _is_long(value: Any) -> bool:
@@ -208,11 +235,29 @@ def flatten(
     return tensors, {key: slices_of(size) for key, size in sizes.items()}
 
 
-def read_npz(path: Path, keys: Iterable[str]) -> dict[str, NDArray[Any]]:
-    r"""Reads arrays of a :obj:`.npz` file; raises a :class:`FileError` if it is damaged."""
+def read_npz(
+    path: Path, keys: Iterable[str], kinds: str = "biufU", dims: Iterable[int] | None = None
+) -> dict[str, NDArray[Any]]:
+    r"""Reads arrays of a :obj:`.npz` file; raises a :class:`FileError` if it is damaged.
+
+    Args:
+        path (Path): The file.
+        keys (iterable): The names of the arrays.
+        kinds (str, optional): The letters of numpy for the kinds of types that they may have.
+            (default: :obj:`"biufU"`)
+        dims (iterable, optional): The number of dimensions of each. (default: any)
+    """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in keys}
+        wanted = list(keys)
+        arrays = load_npz(path, wanted)
+        numbers: list[int | None] = [None] * len(wanted) if dims is None else [*dims]
+        for key, dim in zip(wanted, numbers, strict=True):
+            array = arrays[key]
+            if array.dtype.kind not in kinds or (array.itemsize > 8 and array.dtype.kind != "U"):
+                raise ValueError(f"{key} has the type {array.dtype}")
+            if dim is not None and array.ndim != dim:
+                raise ValueError(f"{key} must have {dim} dimensions, got shape {array.shape}")
+        return {key: arrays[key] for key in wanted}
     except DAMAGE as error:
         raise FileError(
             f"{path} is not a whole .npz file of this dataset ({error}): get it again"

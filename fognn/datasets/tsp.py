@@ -142,7 +142,7 @@ def neighbour_graph(
 
 
 def _read_prepared(path: Path, k: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    arrays = read_npz(path, "nct")
+    arrays = read_npz(path, "nct", "iuf", dims=(1, 2, 1))
     n, c, t = arrays["n"].astype(np.int64), arrays["c"], arrays["t"].astype(np.int64)
     _check(path, n, c, t)
     if n.min() <= k:

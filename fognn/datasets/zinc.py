@@ -143,7 +143,7 @@ def _plain(graph: Data) -> dict[str, Tensor]:
 
 def _read_flat(path: Path, split: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     names = ("n", "e", "x", "edge_index", "edge_attr", "y")
-    arrays = read_npz(path, (f"{split}_{name}" for name in names))
+    arrays = read_npz(path, (f"{split}_{name}" for name in names), "iuf", dims=(1, 1, 1, 2, 1, 1))
     n, e, x, edge_index, edge_attr, y = arrays.values()
     n, e = n.astype(np.int64), e.astype(np.int64)
     _check(path, split, n, e, x, edge_index, edge_attr, y)
@@ -173,7 +173,9 @@ def _check(
     def wrong_file(what: str) -> FileError:
         return FileError(f"{path} is not a ZINC file: its split {split!r} has {what}")
 
-    if not len(n) == len(e) == len(y) or min(n.min(), e.min()) < 0:
+    if any(array.dtype.kind == "f" for array in (x, edge_index, edge_attr)):
+        raise wrong_file("atoms, edges or bonds that are not integers")
+    if not 0 < len(n) == len(e) == len(y) or min(n.min(), e.min()) < 0:
         raise wrong_file(f"{len(n)} node counts, {len(e)} edge counts and {len(y)} labels")
     if len(x) != n.sum() or edge_index.shape != (2, e.sum()) or len(edge_attr) != e.sum():
         raise wrong_file(

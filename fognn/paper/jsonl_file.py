@@ -11,7 +11,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from fognn.utils.errors import FileError
-from fognn.utils.files import disk_error, write_whole
+from fognn.utils.files import check_regular, disk_error, write_whole
 
 __all__ = ["JsonlFile"]
 
@@ -85,10 +85,10 @@ class JsonlFile:
                 temporary.write_bytes(b"".join(line + b"\n" for line in texts))
 
     def _lines(self) -> list[_Line]:
-        try:
-            data = self.path.read_bytes()
-        except FileNotFoundError:
+        if not self.path.exists() and not self.path.is_symlink():
             return []
+        check_regular(self.path)
+        data = self.path.read_bytes()
         found: list[_Line] = []
         places: dict[str, int] = {}
         # Not splitlines(), which also splits at characters that may occur within a JSON string.

@@ -41,12 +41,15 @@ def enter(folder: str | Path, results: str | Path, weights: str | Path | None = 
     folder, results = user_path(folder), user_path(results)
     Result.read(folder)  # raises unless the run has finished
     planned = runs_of(Config.read(folder / "config.yaml"))
-    for run in planned:
-        add_run(run, folder, results, weights)
-    if planned:
-        return [run.key for run in planned]
-    entry = run_entry(folder)
-    ledger_of(entry.table, results).add(entry)
+    try:
+        for run in planned:
+            add_run(run, folder, results, weights)
+        if planned:
+            return [run.key for run in planned]
+        entry = run_entry(folder)
+        ledger_of(entry.table, results).add(entry)
+    except ValueError as error:  # a value that no line can have
+        raise ValueError(f"{folder}: {error}") from error
     return [entry.key]
 
 

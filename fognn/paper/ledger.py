@@ -240,16 +240,20 @@ def _entry(
         seed=config.seed,
         config=shared.to_dict(),
         result=result,
-        curve=_curve(history, config.training.metric),
+        curve=_curve(folder, history, config.training.metric),
         finished=datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds"),
     )
 
 
-def _curve(history: list[dict[str, Any]], metric: str) -> dict[str, list[Any]]:
+def _curve(folder: Path, history: list[dict[str, Any]], metric: str) -> dict[str, list[Any]]:
     names = {
         **{name: name for name in ("lr", "train_loss", "val_loss")},
         **{split: f"{split}_{metric}_items" for split in ("train", "val")},
     }
+    needed = (*names.values(), *TIMES)
+    missing = [name for name in needed if history and name not in history[0]]
+    if missing:
+        raise ValueError(f"{Path(folder) / 'metrics.csv'} must have the column {missing[0]!r}")
     return {
         "epoch": [row["epoch"] for row in history],
         **{new: [_rounded(row[old]) for row in history] for new, old in names.items()},

@@ -1,5 +1,7 @@
 r"""Checkpoints: written atomically, and read without running any code that they name."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,13 @@ from fognn.training.config import Config
 from fognn.training.given import given_module, is_given, load_given
 from fognn.training.out_of_memory import network_too_large
 from fognn.utils import checks
-from fognn.utils.errors import FileError
+from fognn.utils.errors import FileError, FognnError
 from fognn.utils.files import DAMAGE, user_path, write_whole
 from fognn.utils.memory import memory_errors
 from fognn.utils.torch_files import check_sums, load_torch
 
 __all__ = [
+    "content_of",
     "load",
     "load_run",
     "model_arguments",
@@ -99,6 +102,26 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileError(f"{path} is not a checkpoint of this version of fognn")
     return content
+
+
+@contextmanager
+def content_of(path: Path) -> Iterator[None]:
+    r"""Raises a :class:`FileError` that names a checkpoint if the block cannot use its content,
+    such as weights that are not those of its network.
+
+    Args:
+        path (Path): The checkpoint.
+    """
+    try:
+        yield
+    except FognnError:
+        raise
+    except DAMAGE as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = reason if len(reason) <= 300 else f"{reason[:300]} ..."
+        raise FileError(
+            f"{path} is not a whole checkpoint of its run ({reason}): {_remedy(Path(path))}"
+        ) from error
 
 
 def _remedy(path: Path) -> str:
@@ -198,7 +221,10 @@ def load_run(run: str | Path, checkpoint: str | None = None) -> tuple[Module, Co
     """
     kept = kept_file(run)
     if kept is None:
-        return rebuild(read_checkpoint(checkpoint_file(run, checkpoint)))
+        path = checkpoint_file(run, checkpoint)
+        content = read_checkpoint(path)
+        with content_of(path):
+            return rebuild(content)
     if checkpoint not in (None, "last"):
         raise ValueError(
             f"load: checkpoint must be 'last' for kept weights, which are those of the last epoch, "

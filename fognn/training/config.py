@@ -20,9 +20,11 @@ from fognn.training.config_section import (
     Positive,
     as_mapping,
     flat,
+    load_yaml,
     section,
     unknown_setting,
 )
+from fognn.utils.files import read_text
 
 __all__ = [
     "SECTIONS",
@@ -280,12 +282,16 @@ class Config:
     def read(cls, path: Path) -> "Config":
         r"""Reads a ``config.yaml``."""
         try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            text = read_text(path)
         except FileNotFoundError as error:
             raise ValueError(f"config: {path} does not exist") from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        try:
+            return cls.from_dict(load_yaml(text), str(path))
+        except (yaml.YAMLError, RecursionError) as error:
             raise ValueError(f"config: {path} must be a YAML file: {error}") from error
-        return cls.from_dict(content, str(path))
+        except ValueError as error:
+            named = str(path) in str(error)
+            raise ValueError(str(error) if named else f"config: {path}: {error}") from error
 
 
 SECTIONS: dict[str, Any] = {

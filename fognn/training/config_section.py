@@ -4,6 +4,7 @@ r"""Sections of a configuration: pydantic dataclasses with one-line errors of th
 import difflib
 import functools
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
 
@@ -22,9 +23,12 @@ __all__ = [
     "assignments",
     "field_help",
     "flat",
+    "load_yaml",
     "section",
     "unknown_setting",
 ]
+
+_LONGEST, _MOST = 1_000_000, 10_000  # characters and values of YAML
 
 Section = TypeVar("Section", bound=type)
 
@@ -82,7 +86,17 @@ def _message(kind: Any, error: ValidationError) -> str:
         return unknown_setting(f"{prefix}{name}", [f"{prefix}{known}" for known in fields])
     if first["type"] == "missing" or (first["input"] is None and fields[name].is_required()):
         return f"config: {prefix}{name} must be given"
-    return f"config: {prefix}{name} must be {_requirement(fields[name])}, got {first['input']!r}"
+    return (
+        f"config: {prefix}{name} must be {_requirement(fields[name])}, got {_short(first['input'])}"
+    )
+
+
+def _short(value: Any) -> str:
+    # repr() raises for an int of more than 4,300 digits.
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return f"an int of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:300]} ..."
 
 
 def _section_name(kind: Any) -> str:
@@ -122,7 +136,9 @@ def unknown_setting(name: str, known: list[str]) -> str:
 def as_mapping(content: Any, where: str) -> Mapping[str, Any]:
     r"""Returns ``content``; raises unless it is a mapping with strings as keys."""
     if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
-        raise ValueError(f"{where} must be a mapping of names to values, got {content!r}")
+        raise ValueError(
+            f"{where} must be a mapping of names to values, got {reprlib.repr(content)}"
+        )
     return content
 
 
@@ -134,14 +150,41 @@ def assignments(texts: Iterable[str]) -> dict[str, Any]:
         if not name.strip() or not equals:
             raise ValueError(f"set must be NAME=VALUE, such as model.h1=8, got {text!r}")
         try:
-            parsed = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+            parsed = load_yaml(value)
+        except (yaml.YAMLError, RecursionError) as error:
             raise ValueError(f"set: the value of {name} must be YAML, got {value!r}") from error
         # YAML takes 1e-2 for a text. Fields of other sections have a type, which converts it.
         if name.strip().startswith("model.") and isinstance(parsed, str):
             parsed = float(parsed) if re.fullmatch(r"\d+e[-+]?\d+", parsed) else parsed
         values[name.strip()] = parsed
     return values
+
+
+def load_yaml(text: str) -> Any:
+    r"""Parses YAML of at most a few thousand values, without any object of Python.
+
+    Raises:
+        yaml.YAMLError: If the text is not YAML.
+        ValueError: If it is too large, or repeats its parts so often that its content is.
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(f"YAML must have at most {_LONGEST:,} characters, got {len(text):,}")
+    try:
+        content = yaml.safe_load(text)
+    except (TypeError, AttributeError, LookupError, ValueError) as error:
+        # PyYAML parses "!!int x" and dates with functions that raise these.
+        raise yaml.YAMLError(f"a value cannot be read ({type(error).__name__}: {error})") from error
+    count, left = 0, [content]
+    while left:  # an alias counts each time: all of it would be copied and printed
+        thing = left.pop()
+        count += 1
+        if count > _MOST:
+            raise ValueError(f"YAML must have at most {_MOST:,} values")
+        if isinstance(thing, Mapping):
+            left += thing.values()
+        elif isinstance(thing, list | tuple | set):
+            left += thing
+    return content
 
 
 def flat(content: Mapping[str, Any]) -> dict[str, Any]:

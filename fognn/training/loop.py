@@ -19,6 +19,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 from fognn.models import Task, count_parameters
 from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import (
+    content_of,
     read_checkpoint,
     restore_best,
     untrained_model,
@@ -165,16 +166,17 @@ def _train(
 
     if (folder / "last.ckpt").exists():
         saved = read_checkpoint(folder / "last.ckpt")
-        if saved["data"] != data:
+        if saved.get("data") != data:
             raise ValueError(
                 f"data {config.data.name!r} have changed since the run in {folder} was started: "
                 "name another folder, or restore the data"
             )
-        net.load_state_dict(saved["model"])
-        optimizer.load_state_dict(saved["optimizer"])
-        if schedule is not None:
-            schedule.load_state_dict(saved["schedule"])
-        state = State.from_dict(saved["state"])
+        with content_of(folder / "last.ckpt"):
+            net.load_state_dict(saved["model"])
+            optimizer.load_state_dict(saved["optimizer"])
+            if schedule is not None:
+                schedule.load_state_dict(saved["schedule"])
+            state = State.from_dict(saved["state"])
         if fabric.world_size > 1 and state.batch:  # only a single process saves within an epoch
             raise TrainingError(
                 f"the run in {folder} was interrupted within an epoch: machine.ranks must be 1 to "
@@ -189,7 +191,8 @@ def _train(
     if run is not None and run.has_fewer_epochs(config):
         if state.best_epoch:  # as a run that had this number of epochs would have written it
             best = read_checkpoint(run.best)
-            content = {"model": best["model"], "epoch": best["epoch"]}
+            with content_of(run.best):
+                content = {"model": best["model"], "epoch": best["epoch"]}
             write_checkpoint(run.best, config, task, content)
         run.extend(config)
 
@@ -310,7 +313,9 @@ def _train(
         checksums.append(fingerprint(loader))
         test = {"last": evaluate_model(model, loader, training, classes, fabric, std)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt
-        net.load_state_dict(read_checkpoint(folder / "best.ckpt")["model"])
+        best = read_checkpoint(folder / "best.ckpt")
+        with content_of(folder / "best.ckpt"):
+            net.load_state_dict(best["model"])
         test["best"] = evaluate_model(model, loader, training, classes, fabric, std)
     result = summarise(
         config,

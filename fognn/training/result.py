@@ -3,13 +3,16 @@ r"""The result of a finished run, stored in ``result.json``."""
 import json
 import statistics
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from fognn.training.config import Config
 from fognn.training.environment import environment, peak_memory
 from fognn.training.objective import HIGHER_IS_BETTER
-from fognn.utils.files import write_whole
+from fognn.utils.files import read_text, write_whole
 
 __all__ = ["Result", "Scores", "summarise"]
 
@@ -121,17 +124,18 @@ class Result:
         r"""Reads the result of a run folder; raises unless the run has finished."""
         path = Path(folder) / "result.json"
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(read_text(path))
             known = {entry.name for entry in fields(cls)}
-            return cls(
-                **{"folder": Path(folder)} | {k: v for k, v in content.items() if k in known}
-            )
+            given = {k: v for k, v in content.items() if k in known}
+            result: Result = _adapter().validate_python({**given, "folder": Path(folder)})
+            _check(result)
+            return result
         except FileNotFoundError as error:
             raise ValueError(f"{folder} is not a finished run: it has no result.json") from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(
-                f"{path} is not a valid result ({error}): remove it and train the run again, which "
-                "resumes from last.ckpt"
+                f"{path} is not a valid result ({_reason(error)}): remove it and train the run "
+                "again, which resumes from last.ckpt"
             ) from error
 
     def __str__(self) -> str:
@@ -145,6 +149,34 @@ class Result:
             f"{' and at the '.join(parts)} ({self.epochs} epochs, best {self.best_epoch}, "
             f"{self.parameters:,} parameters)"
         )
+
+
+@cache
+def _adapter() -> TypeAdapter[Result]:
+    return TypeAdapter(Result)
+
+
+def _reason(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def _check(result: Result) -> None:
+    r"""Raises unless all scores are there, which the types do not say."""
+    if result.metric not in HIGHER_IS_BETTER:
+        raise ValueError(f"metric must be one of {', '.join(HIGHER_IS_BETTER)}")
+    if not 1 <= result.best_epoch <= result.epochs:
+        raise ValueError(f"best_epoch must be in 1..epochs, got {result.best_epoch}")
+    for name in ("train", "val", "test", "spread"):
+        scores = getattr(result, name)
+        if scores is None and name in ("test", "spread"):
+            continue
+        for at in ("last", "best"):
+            missing = {"loss", "items", "batches"} - scores.get(at, {}).keys()
+            if missing:
+                raise ValueError(f"{name}.{at} must have {', '.join(sorted(missing))}")
 
 
 def summarise(

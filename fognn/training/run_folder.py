@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from fognn.training.config import Config
 from fognn.training.result import Result
 from fognn.utils.errors import TrainingError
-from fognn.utils.files import disk_error, write_whole
+from fognn.utils.files import disk_error, read_text, write_whole
 
 __all__ = ["RunFolder", "check_folder", "finished", "in_use", "read_metrics"]
 
@@ -180,12 +180,15 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     r"""Reads ``metrics.csv``: one dict of numbers for each epoch."""
     path = folder / "metrics.csv"
     try:
-        with open(path, newline="", encoding="utf-8") as file:
-            return [
-                {name: int(text) if name == "epoch" else float(text) for name, text in row.items()}
-                for row in csv.DictReader(file)
-            ]
+        rows = list(csv.DictReader(io.StringIO(read_text(path), newline="")))
+        history = [
+            {name: int(text) if name == "epoch" else float(text) for name, text in row.items()}
+            for row in rows
+        ]
     except FileNotFoundError as error:
         raise ValueError(f"{path} does not exist: the run has not finished an epoch yet") from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, csv.Error) as error:
         raise ValueError(f"{path} must have a number in each cell: {error}") from error
+    if history and "epoch" not in history[0]:
+        raise ValueError(f"{path} must have the column 'epoch', it has {list(history[0])}")
+    return history

@@ -8,6 +8,7 @@ import re
 import shutil
 import stat
 import struct
+import tokenize
 import uuid
 import zipfile
 import zlib
@@ -22,6 +23,7 @@ __all__ = [
     "DAMAGE",
     "check_regular",
     "disk_error",
+    "read_text",
     "sha256_of",
     "unzip",
     "user_path",
@@ -32,6 +34,8 @@ __all__ = [
 DAMAGE = (
     *(OSError, EOFError, LookupError, ValueError, TypeError, AttributeError, RuntimeError),
     *(ArithmeticError, MemoryError, struct.error, pickle.UnpicklingError),
+    # Of numpy, which parses the header of an array as Python source.
+    *(SyntaxError, tokenize.TokenError),
     *(zipfile.BadZipFile, zlib.error),
 )
 # Disk full, quota exceeded, file too large.
@@ -89,6 +93,27 @@ def check_regular(path: Path) -> None:
             **{stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"},
         }.get(stat.S_IFMT(mode), "something else")
         raise FileError(f"{path} must be a regular file, it is {kind}")
+
+
+def read_text(path: Path) -> str:
+    r"""Returns the text of a regular file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        FileError: If it is not a regular file, or cannot be read.
+        ValueError: If it is not in UTF-8.
+    """
+    path = Path(path)
+    if path.exists() or path.is_symlink():
+        check_regular(path)
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be text in UTF-8: {error}") from error
+    except OSError as error:
+        raise FileError(f"{path} cannot be read ({error.strerror}): name another file") from error
 
 
 def sha256_of(path: Path) -> str:

@@ -64,6 +64,15 @@ def load_torch(
         raise UnpicklingError(str(error)) from error
 
 
+def is_zip(path: str | Path) -> bool:
+    r"""Returns whether torch takes a file for one in its format since version 1.6, a zip file.
+
+    Not :meth:`zipfile.is_zipfile`, which looks at the end of a file and can raise.
+    """
+    with open(path, "rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
 def check_sums(path: str | Path) -> None:
     r"""Reads a file of :meth:`torch.save` and compares its checksums, which torch does not do.
 

@@ -175,3 +175,34 @@ def test_real_tables(real_data, split, classes):
     assert len({name for name, _ in rows}) == len(rows)
     text = gzip.decompress((real_data / "miniimagenet_splits" / f"{split}.csv.gz").read_bytes())
     assert rows[-1] == tuple(list(csv.reader(io.StringIO(text.decode())))[-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "filename,label\r" + "a.jpg,b\r",
+        f"filename,label\n{'x' * 200_000},n\n",
+        "filename,label\na\0.jpg,n\n",
+    ],
+)
+def test_tables_that_csv_cannot_read(data, text):
+    path = data / "miniimagenet_splits" / "val.csv.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(FileError, match=r"val\.csv\.gz"):
+        MiniImageNet(split="val", data=data)
+
+
+def test_a_table_that_unfolds_to_gigabytes(data):
+    path = data / "miniimagenet_splits" / "val.csv.gz"
+    path.write_bytes(gzip.compress(b"filename,label\n" + bytes(101_000_000), 1))
+    with pytest.raises(FileError, match=r"val\.csv\.gz.*more than 100,000,000 bytes"):
+        MiniImageNet(split="val", data=data)
+
+
+@pytest.mark.parametrize("groups", [{}, {0: [0, 1]}, {"a": [0, 10**100]}, {"a": [0, 10**5000]}])
+def test_a_pickle_with_wrong_classes(data, groups):
+    path = data / "miniimagenet" / "mini-imagenet-cache-val.pkl"
+    images = np.zeros((2, 84, 84, 3), np.uint8)
+    path.write_bytes(pickle.dumps({"image_data": images, "class_dict": groups}))
+    with pytest.raises(FileError, match=r"mini-imagenet-cache-val\.pkl is damaged: class_dict"):
+        MiniImageNet(split="val", data=data)

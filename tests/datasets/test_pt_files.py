@@ -159,3 +159,24 @@ def test_graphs_that_pyg_cannot_take_apart(tmp_path):
     torch.save((data, {**slices, "edge_index": torch.tensor([0])}), tmp_path / "a.pt")
     with pytest.raises(FileError, match=r"a\.pt is not a whole \.pt file of graphs"):
         read_graphs(tmp_path / "a.pt")
+
+
+def test_a_flipped_bit_is_noticed(tmp_path):
+    path = tmp_path / "graphs.pt"
+    torch.save(GRAPHS, path)
+    content = path.read_bytes()
+    place = content.index(GRAPHS[1].x.numpy().tobytes())
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    with pytest.raises(FileError, match=r"graphs\.pt is not a whole \.pt file.*checksum"):
+        read_graphs(path)
+
+
+@pytest.mark.parametrize("nodes", [2**31, 2**40, 2**62])
+def test_nodes_that_are_numbered_with_large_gaps(tmp_path, nodes):
+    path = tmp_path / "graphs.pt"
+    torch.save([Data(edge_index=torch.tensor([[0], [nodes]]))], path)
+    with pytest.raises(ValueError, match=rf"graph 0: num_nodes.* at most 10,000,000.*{nodes + 1}"):
+        read_graphs(path)
+    torch.save([Data(edge_index=torch.tensor([[0], [1]]), num_nodes=nodes)], path)
+    with pytest.raises(ValueError, match=rf"graph 0: num_nodes.* at most 10,000,000.*{nodes}"):
+        read_graphs(path)

@@ -209,3 +209,26 @@ def test_the_root(tmp_path):
     assert pyg_root("pyg:TUDataset/OTHER", tmp_path / "data") == cache
     (tmp_path / "data" / "pyg" / "QM9").mkdir()
     assert pyg_root("pyg:QM9", tmp_path / "data") == tmp_path / "data" / "pyg" / "QM9"
+
+
+class Touch:
+    """A file with it in makes a folder when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize("name", ["data.pt", "pre_transform.pt", "pre_filter.pt"])
+def test_a_processed_file_runs_nothing(tmp_path, name):
+    pyg_roots.tu_dataset(tmp_path)
+    first = open_pyg("pyg:TUDataset/TINY", tmp_path)["all"]
+    assert len(open_pyg("pyg:TUDataset/TINY", tmp_path)["all"]) == len(first)
+    processed = tmp_path / "pyg" / "TUDataset" / "TINY" / "processed"
+    assert (processed / name).exists()
+    torch.save(Touch(tmp_path / "made"), processed / name)
+    with pytest.raises(FileError, match=r"pyg:TUDataset/TINY.*mkdir"):
+        open_pyg("pyg:TUDataset/TINY", tmp_path)
+    assert not (tmp_path / "made").exists()

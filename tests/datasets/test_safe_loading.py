@@ -15,6 +15,9 @@ UNSAFE = re.compile(
     r"|allow_pickle\s*=\s*True"
     # np.load without the argument is safe today; it must be written down all the same.
     r"|\bnp\.load\((?![^)]*allow_pickle=False)"
+    r"|\byaml\.(?:load|load_all|full_load|unsafe_load|Loader|UnsafeLoader|FullLoader)\b"
+    r"|\bread_pickle\(|\b(?:marshal|shelve)\.|(?<![\w.])(?:eval|exec)\("
+    r"|\bshell\s*=\s*True|\bos\.(?:system|popen)\("
 )
 FILES = [
     path for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).parts[0] != "utils"
@@ -44,6 +47,14 @@ def test_files_are_loaded_safely(path: Path) -> None:
         "pickle.Unpickler(file).load()",
         "np.load(path, allow_pickle=True)",
         "np.load(path)",
+        "yaml.load(text, Loader=yaml.Loader)",
+        "yaml.unsafe_load(text)",
+        "pd.read_pickle(path)",
+        "eval(text)",
+        "exec(code, {})",
+        "marshal.loads(data)",
+        "subprocess.run(line, shell=True)",
+        "os.system(line)",
     ],
 )
 def test_unsafe_loading_is_seen(line: str) -> None:
@@ -52,3 +63,4 @@ def test_unsafe_loading_is_seen(line: str) -> None:
 
 def test_safe_loading_is_not_taken_for_unsafe() -> None:
     assert not unsafe("np.load(path, allow_pickle=False)\nload_torch(path)\n``torch.load(path)``")
+    assert not unsafe("yaml.safe_load(text)\nmodel.eval()\nself.exec(x)\nliteral_eval(text)")

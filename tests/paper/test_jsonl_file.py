@@ -310,3 +310,10 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match=r"could not be written"):
         JsonlFile(tmp_path / "file" / "a.jsonl").put(line("a"))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("nowhere", path)])
+def test_what_is_no_file_is_named(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / "a.jsonl")
+    with pytest.raises(FileError, match=r"a\.jsonl"):
+        JsonlFile(tmp_path / "a.jsonl").read()

@@ -11,6 +11,7 @@ from tiny_runs import tiny
 from fognn.models import TASKS
 from fognn.training import checkpoint as module
 from fognn.training.checkpoint import (
+    load_run,
     model_arguments,
     read_checkpoint,
     rebuild,
@@ -158,3 +159,19 @@ def test_one_flipped_bit_in_the_weights_is_noticed(tmp_path: Path) -> None:
     path.write_bytes(bytes(content))
     with pytest.raises(FileError, match="damaged"):
         read_checkpoint(path)
+
+
+@pytest.mark.parametrize("wrong", ["model", "config", "task"])
+def test_content_that_does_not_fit(tmp_path: Path, wrong: str) -> None:
+    """A file with right checksums, as another program could write it."""
+    config = tiny()
+    path = tmp_path / "best.ckpt"
+    state = {"model": untrained_model(config, TASK).state_dict(), "epoch": 1}
+    write_checkpoint(path, config, TASK, state)
+    content = torch.load(path)
+    for value in ({}, None, {"a": torch.ones(1)}):
+        torch.save(content | {wrong: value}, path)
+        if (wrong, value) == ("task", None):
+            continue  # of a network for images
+        with pytest.raises((FileError, ValueError), match=r"best\.ckpt|checkpoint:"):
+            load_run(path)

@@ -168,3 +168,33 @@ def test_assignments_are_read_as_yaml() -> None:
 
 def test_flat() -> None:
     assert flat({"a": {"b": {"c": 1}, "d": 2}, "e": 3}) == {"a.b.c": 1, "a.d": 2, "e": 3}
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BOMB,
+        "&a [*a]",
+        "[" * 10_000,
+        "seed: !!int x",
+        "seed: 2021-99-99",
+        "seed: !!timestamp 1",
+        "seed: " + "9" * 5000,
+        "a: " + "x" * 2_000_000,
+        "seed: !!python/object/apply:os.mkdir [x]",
+        "a: \0",
+    ],
+    ids=["bomb", "cycle", "deep", "tag", "date", "time", "digits", "long", "python", "NUL"],
+)
+def test_hostile_yaml_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"config\.yaml") as error:
+        Config.read(path)
+    assert len(str(error.value)) < 1000

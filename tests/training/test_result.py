@@ -99,6 +99,35 @@ def test_a_damaged_result(tmp_path: Path, text: str) -> None:
         Result.read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"epochs": "many"}, "epochs"),
+        ({"epochs": None}, "epochs"),
+        ({"best_epoch": 9}, "best_epoch"),
+        ({"metric": "luck"}, "metric"),
+        ({"train": None}, "train"),
+        ({"val": {"last": {}}}, "val.last"),
+        ({"test": {"last": 3}}, "test.last"),
+        ({"test": [1]}, "test"),
+        ({"seconds": [1]}, "seconds"),
+        ({"machine": 5}, "machine"),
+    ],
+)
+def test_a_result_with_wrong_values(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
+    result(tmp_path).save()
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(ValueError, match=rf"result\.json is not a valid result \({named}"):
+        Result.read(tmp_path)
+
+
+def test_a_result_of_many_levels(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"result\.json is not a valid result"):
+        Result.read(tmp_path)
+
+
 def test_text(tmp_path: Path) -> None:
     assert str(result(tmp_path)) == (
         "gcn+fog on CLUSTER, seed 5: test balanced accuracy at the last epoch 61.2500 % and at the "

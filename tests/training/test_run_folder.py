@@ -1,4 +1,5 @@
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -173,4 +174,19 @@ def test_no_metrics_yet(run: RunFolder) -> None:
 def test_damaged_metrics(run: RunFolder, line: str) -> None:
     (run.path / "metrics.csv").write_text(f"epoch,lr\n{line}\n")
     with pytest.raises(ValueError, match=r"metrics\.csv must have a number in each cell"):
+        read_metrics(run.path)
+
+
+@pytest.mark.parametrize(
+    "text", ["lr,loss\n1,2\n", "epoch,lr\n1,\0\n", 'epoch,lr\n1,"' + "9" * 200_000]
+)
+def test_metrics_of_another_form(run: RunFolder, text: str) -> None:
+    (run.path / "metrics.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"metrics\.csv must have"):
+        read_metrics(run.path)
+
+
+def test_a_pipe_does_not_block(run: RunFolder) -> None:
+    os.mkfifo(run.path / "metrics.csv")
+    with pytest.raises(FileError, match=r"metrics\.csv must be a regular file, it is a pipe"):
         read_metrics(run.path)
