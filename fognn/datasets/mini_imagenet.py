@@ -18,7 +18,7 @@ from fognn.datasets.array_pickle import load_arrays
 from fognn.datasets.few_shot import ImageSet, check_split, image_module, is_images, kept_images
 from fognn.datasets.sources import Source, cache_dir, data_dir, find
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE
+from fognn.utils.files import DAMAGE, check_regular
 
 __all__ = ["MiniImageNet"]
 
@@ -141,6 +141,9 @@ def _digest(paths: list[Path]) -> str:
         except FileNotFoundError:
             missing.append(path)
             continue
+        except OSError as error:
+            raise FileError(f"{path} cannot be read ({error.strerror})") from error
+        check_regular(path)
         digest.update(f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
     if missing:
         raise FileError(

@@ -18,7 +18,7 @@ from fognn.datasets.single_graph import MASKS
 from fognn.datasets.sources import cache_dir, data_dir
 from fognn.utils import checks
 from fognn.utils.errors import FileError
-from fognn.utils.files import disk_error
+from fognn.utils.files import check_regular, disk_error
 from fognn.utils.torch_files import load_torch
 
 __all__ = ["PREFIX", "is_pyg_name", "open_pyg", "pyg_root"]
@@ -190,6 +190,9 @@ def _safe_loading(root: Path) -> Iterator[None]:
     # PyG compares these with the dataset's own, and reads them unsafely.
     for path in root.rglob("processed/pre_*.pt"):
         load_torch(path)
+    for path in root.rglob("*"):
+        if path.exists() and not path.is_dir():
+            check_regular(path)
     fs.torch_load = load
     try:
         yield

@@ -108,6 +108,9 @@ def fork(
         for number, path, mode in ((0, "/dev/null", os.O_RDONLY), (1, out, os.O_WRONLY)):
             os.dup2(os.open(path, mode), number)
         os.dup2(os.open(err, os.O_WRONLY), 2)
+        # pytest has put its own in their place.
+        sys.stdout = os.fdopen(1, "w", closefd=False, encoding="utf-8", errors="backslashreplace")
+        sys.stderr = os.fdopen(2, "w", closefd=False, encoding="utf-8", errors="backslashreplace")
         os.chdir(folder)
         os.environ.update(environment or {})
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -109,7 +109,9 @@ def digest(thing: Any) -> str:
                 add(item)
         elif hasattr(thing, "images") and hasattr(thing, "labels"):
             add([thing.images, thing.labels, thing.classes])
-        elif not isinstance(thing, Path):  # the folder differs between trials
+        elif isinstance(thing, str | Path):  # the folder of the sample differs between trials
+            sums.update(repr(Path(thing).name if os.sep in str(thing) else thing).encode())
+        else:
             sums.update(repr(thing).encode())
         sums.update(b")")
 
@@ -126,10 +128,18 @@ def _train(data: str, *more: str) -> Command:
     return ["train", data, "gcn+fog", *_TINY, *more, "-o", "new"]
 
 
+_OWN: list[Path] = []
+
+
+def _new_folder() -> Path:
+    _OWN.append(Path(tempfile.mkdtemp(prefix="fognn-chaos-")))
+    return _OWN[-1]
+
+
 @functools.cache
 def _trained(level: str) -> Path:
     """A folder with ``run``, ``graphs.npz`` and ``results``; made once a process."""
-    folder = Path(tempfile.mkdtemp(prefix="fognn-chaos-"))
+    folder = _new_folder()
     write_graphs(folder / "graphs.npz", molecules(12))
     if level == "one graph":
         _one_graph(folder / "graph.npz")
@@ -718,6 +728,7 @@ FORMATS: dict[str, Format] = {
             "data/miniimagenet_splits/train.csv.gz",
             lambda folder: _mini_images(folder, zipped=True),
             lambda folder: MiniImageNet(split="train"),
+            named=("miniimagenet_splits/train.csv",),
         ),
         Format(
             "net/config.json",
@@ -793,7 +804,7 @@ def sample(one: Format, folder: Path) -> Path:
 
 @functools.cache
 def _made(name: str) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="fognn-chaos-"))
+    folder = _new_folder()
     (folder / "data").mkdir()
     (folder / "cache").mkdir()
     FORMATS[name].make(folder)
@@ -801,6 +812,9 @@ def _made(name: str) -> Path:
 
 
 def clean() -> None:
-    """Removes the samples."""
-    for folder in Path(tempfile.gettempdir()).glob("fognn-chaos-*"):
+    """Removes the samples of this process."""
+    for folder in _OWN:
         shutil.rmtree(folder, ignore_errors=True)
+    _OWN.clear()
+    _made.cache_clear()
+    _trained.cache_clear()

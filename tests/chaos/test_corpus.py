@@ -62,10 +62,11 @@ def test_the_corpus_has_the_findings_of_the_past() -> None:
         assert one in known, one
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_every_kind_can_be_made(tmp_path: Path) -> None:
     """One format for each kind of file; those of hundreds of megabytes are left out."""
     large = ("bomb of", "5 million", "a million", "10 MB", "2**17 columns")
-    seen: set[str] = set()
+    seen, same = set[str](), list[tuple[str, str]]()
     for number, trial in enumerate(hostile_kinds()):
         name = trial.kind.partition(":")[0]
         if name in seen or any(text in name for text in large):
@@ -76,7 +77,10 @@ def test_every_kind_can_be_made(tmp_path: Path) -> None:
         trial.write(path, tmp_path / "canary")
         regular = path.is_file() and not path.is_symlink()
         changed = not regular or path.read_bytes() != before
-        assert changed or (path.with_name("pre_transform.pt")).exists(), trial.kind
+        beside = path.with_name("pre_transform.pt").exists()
+        if not (changed or beside or name.startswith("value ")):
+            same.append((trial.format, trial.kind))
+    assert same == []
     assert not (tmp_path / "canary").exists()
     assert len(seen) > 300
 

@@ -19,6 +19,7 @@ from fognn.utils.errors import FognnError
 
 __all__ = ["Trial", "command_trial", "read_trials"]
 
+MEMORY = 10 * 2**30  # bytes of address space, of which importing torch takes four
 CANARY = "CANARY"  # hostile files try to write a file of this name
 
 
@@ -55,7 +56,7 @@ def read_trials(counts: Counts, part: str, trials: Sequence[Trial], place: Path)
         place.mkdir(parents=True)
         verdicts.write_bytes(b"")
         work = functools.partial(_read_all, left, place, verdicts)
-        child = fork(work, place, place / "output")
+        child = fork(work, place, place / "output", memory=MEMORY)
         ended = wait(child, verdicts.stat)
         found = [line.split("\t", 1)[1] for line in verdicts.read_text().split("\n") if line]
         for trial, outcome in zip(left, found, strict=False):
