@@ -30,13 +30,14 @@ from chaos.writers import writer_trials
 from fognn.training.environment import environment
 
 # The number of trials of each part in a short campaign, and of one that lasts an hour: kills,
-# kills of sweeps, ledgers with many writers, full disks, rounds of the corpus, changed files.
+# kills of sweeps, ledgers with many writers, full disks, seconds of commands on hostile files
+# (which are all read once), changed files.
 _PARTS = {
     "kills": (100, 1000),
     "sweeps": (6, 60),
     "writers": (10, 200),
     "disks": (10, 200),
-    "hostile": (1, 1),
+    "hostile": (120, 1200),
     "fuzz": (2000, 20000),
 }
 
@@ -94,7 +95,7 @@ _RUN = {
     "sweeps": lambda c, f, s, n, no_ray: sweep_trials(c, f, s, n, not no_ray),
     "writers": lambda c, f, s, n, _: writer_trials(c, f, s, n),
     "disks": lambda c, f, s, n, _: disk_trials(c, f, s, n),
-    "hostile": lambda c, f, s, n, _: hostile_trials(c, f, s),
+    "hostile": lambda c, f, s, n, _: hostile_trials(c, f, s, n),
     "fuzz": lambda c, f, s, n, _: fuzz_trials(c, f, s, n),
 }
 

@@ -35,7 +35,8 @@ from fognn.datasets.mini_imagenet import MiniImageNet
 from fognn.datasets.own_data import read_own_data
 from fognn.datasets.smiles_csv import read_smiles_csv
 from fognn.paper.compared import Compared
-from fognn.paper.ledger import enter, ledger_of
+from fognn.paper.keep import enter
+from fognn.paper.ledger import ledger_of
 from fognn.paper.search import Choices, choices_file, choose, grid
 from fognn.paper.tables import plan
 from fognn.training import Config
