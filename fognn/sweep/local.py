@@ -30,7 +30,7 @@ class LocalPool:
 
     def __init__(self, workers: int) -> None:
         checks.positive_int("reproduce", "workers", workers)
-        self.slots: list[_Running | None] = [None] * workers
+        self.slots: list[Running | None] = [None] * workers
 
     @property
     def free(self) -> bool:
@@ -49,7 +49,7 @@ class LocalPool:
             # The process inherits the lock, and keeps it until it ends.
             fcntl.flock(output, fcntl.LOCK_SH)
             process = spawn(request, stdout=output, stderr=output)
-        self.slots[self.slots.index(None)] = _Running(job, process, log)
+        self.slots[self.slots.index(None)] = Running(job, process, log)
 
     def running(self) -> list[Job]:
         return [slot.job for slot in self.slots if slot is not None]
@@ -118,7 +118,9 @@ def remove_logs(folder: Path) -> None:
 
 
 @dataclass
-class _Running:
+class Running:
+    r"""A run of the pool: its process, and the file of its output."""
+
     job: Job
     process: Process
     log: Path
@@ -133,5 +135,8 @@ class _Running:
             if code == -signal.SIGKILL:
                 reason += ", by a user or because the machine ran out of memory"
         else:
-            reason = last_line(self.log) or f"exit code {code}"
+            reason = last_line(self.log) or (
+                f"exit code {code}, and its output could not be written: check that the disk of "
+                f"{self.log} is not full"
+            )
         return Outcome(self.job, reason, self.log)

@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 from tiny_runs import metrics
 
-from fognn.sweep.local import LocalPool, log_of, remove_logs
+from fognn.sweep.local import LocalPool, Running, log_of, remove_logs
 from fognn.sweep.pool import Job, Outcome
 from fognn.training import Result, fit
 
@@ -63,6 +63,16 @@ def test_a_killed_run_and_one_that_fails(tmp_path: Path, tiny_job: Callable[...,
     # The kernel gave the lock back.
     with FileLock(job.folder / ".lock").acquire(timeout=0):
         pass
+
+
+def test_a_failed_run_without_output(tmp_path: Path, tiny_job: Callable[..., Job]) -> None:
+    job, log = tiny_job(tmp_path / "runs"), tmp_path / "empty.log"
+    log.touch()  # as on a full disk
+    process = subprocess.Popen(["false"])
+    process.wait()
+    reason = Running(job, process, log).outcome().reason
+    assert reason.startswith("exit code 1, and its output could not be written: check that ")
+    assert "empty.log is not full" in reason
 
 
 @pytest.mark.slow
