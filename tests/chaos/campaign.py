@@ -4,18 +4,23 @@
     python tests/chaos/campaign.py --hours 2      # more trials of each part
     python tests/chaos/campaign.py --parts kills,disks --seed 7
 
+Parts that are not run keep their record of an earlier campaign, with its command and commit.
+
 Exit code 1 if a trial ends in any other way than it must; each such finding is a folder in
 ``chaos/`` with the files and the command that reproduce it.
 """
 
 import argparse
+import json
 import os
 import shutil
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -28,6 +33,7 @@ from chaos.kills import kill_trials
 from chaos.sweeps import sweep_trials
 from chaos.writers import writer_trials
 from fognn.training.environment import environment
+from fognn.utils.files import write_whole
 
 # The number of trials of each part in a short campaign, and of one that lasts an hour: kills,
 # kills of sweeps, ledgers with many writers, full disks, seconds of commands on hostile files
@@ -63,9 +69,9 @@ def main() -> int:
     warnings.simplefilter("ignore")
     os.environ["OMP_NUM_THREADS"] = "1"
     import_all()
-    begin = time.monotonic()
     counts = Counts(args.findings.resolve())
-    seconds = {}
+    command = f"python tests/chaos/campaign.py {' '.join(sys.argv[1:])}".strip()
+    about = {"command": command, "seed": args.seed, **environment()}
     for part in parts:
         short, hour = _PARTS[part]
         trials = args.trials or max(short, round(hour * args.hours))
@@ -77,20 +83,21 @@ def main() -> int:
             _RUN[part](counts, folder / "work", args.seed, trials, args.no_ray)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        seconds[part] = round(time.monotonic() - start)
-        print(f"{part}: {dict(counts.parts.get(part, {}))}, {seconds[part]} s", flush=True)
-    more = {
-        "command": f"python tests/chaos/campaign.py {' '.join(sys.argv[1:])}".strip(),
-        **environment(),
-        "seed": args.seed,
-        "seconds": {**seconds, "all": round(time.monotonic() - begin)},
-    }
-    counts.write(args.output, more)
+        record = {**about, "seconds": round(time.monotonic() - start), **counts.of(part)}
+        print(f"{part}: {record['counts']}, {record['seconds']} s", flush=True)
+        _write(args.output, part, record)
     print(f"{len(counts.findings)} findings; counts in {args.output}")
     return 1 if counts.findings else 0
 
 
-_RUN = {
+def _write(path: Path, part: str, record: dict[str, Any]) -> None:
+    """Writes the record of a part; those of other parts, of earlier campaigns, stay."""
+    known = json.loads(path.read_text()) if path.exists() else {}
+    with write_whole(path) as temporary:
+        temporary.write_text(json.dumps(known | {part: record}, indent=1, sort_keys=True) + "\n")
+
+
+_RUN: dict[str, Callable[[Counts, Path, int, int, bool], None]] = {
     "kills": lambda c, f, s, n, _: kill_trials(c, f, s, n),
     "sweeps": lambda c, f, s, n, no_ray: sweep_trials(c, f, s, n, not no_ray),
     "writers": lambda c, f, s, n, _: writer_trials(c, f, s, n),

@@ -1,6 +1,5 @@
 """Counts of a campaign, and its findings as folders that reproduce them."""
 
-import json
 import shlex
 import shutil
 from collections import Counter
@@ -70,15 +69,16 @@ class Counts:
         self.findings.append(finding)
         print(f"finding {place}: {part}: {kind}: {outcome}", flush=True)
 
-    def summary(self) -> dict[str, Any]:
-        """The counts as JSON."""
-        return {
-            "parts": {part: dict(counts) for part, counts in self.parts.items()},
-            "kinds": {kind: dict(counts) for kind, counts in sorted(self.kinds.items())},
-            "findings": self.findings,
+    def of(self, part: str) -> dict[str, Any]:
+        """The counts and findings of a part, and of those that it counts beside itself."""
+        own = [name for name in self.parts if name.partition(",")[0] == part]
+        kinds = {
+            kind: dict(counts)
+            for kind, counts in sorted(self.kinds.items())
+            if kind.partition(":")[0] in own
         }
-
-    def write(self, path: Path, more: dict[str, Any]) -> None:
-        """Writes the counts, and what was run, to a JSON file."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({**more, **self.summary()}, indent=1, sort_keys=True) + "\n")
+        return {
+            "counts": {name: dict(self.parts[name]) for name in own},
+            "kinds": kinds,
+            "findings": [finding for finding in self.findings if finding["part"] in own],
+        }

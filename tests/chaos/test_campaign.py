@@ -49,10 +49,16 @@ def test_a_finding_is_kept(tmp_path: Path) -> None:
     )
     assert (counts.folder / "001" / "bad.csv").read_text() == "smiles\n"
     assert "fognn train bad.csv 'a b'" in (counts.folder / "001" / "command.sh").read_text()
-    counts.write(tmp_path / "chaos.json", {"seed": 1})
-    written = json.loads((tmp_path / "chaos.json").read_text())
-    assert written["parts"] == {"files": {"line": 1, "same": 1, "finding": 1}}
-    assert written["seed"] == 1
+    counts.add("files, commands", "csv", "done")
+    counts.add("kills", "folds", "same")
+    found = counts.of("files")
+    assert found["counts"] == {
+        "files": {"line": 1, "same": 1, "finding": 1},
+        "files, commands": {"done": 1},
+    }
+    assert found["kinds"]["files: csv"] == found["counts"]["files"]
+    assert [finding["outcome"] for finding in found["findings"]] == ["hangs"]
+    assert counts.of("kills")["findings"] == []
 
 
 def test_lost_and_changed_lines_are_found(tmp_path: Path) -> None:
@@ -88,7 +94,7 @@ def test_a_few_trials(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     written = json.loads((tmp_path / "out" / "chaos.json").read_text())
-    assert written["parts"]["kills"]["same"] >= 3
-    assert written["parts"]["writers"] == {"same": 3}
-    assert written["findings"] == []
-    assert written["command"].endswith("--parts kills,writers --trials 3 --output out/chaos.json")
+    assert written["kills"]["counts"]["kills"]["same"] >= 3
+    assert written["writers"]["counts"] == {"writers": {"same": 3}}
+    assert written["kills"]["findings"] == written["writers"]["findings"] == []
+    assert written["kills"]["command"].endswith(" ".join(arguments))
