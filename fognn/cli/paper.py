@@ -170,6 +170,13 @@ def collect(
     from fognn.utils.files import user_path
 
     for folder in runs:
+        path = user_path(folder).resolve()
+        if path.parent.parent.name == "compare" and "-lr" in path.name:
+            raise ValueError(
+                f"collect: RUN must not be a run of a comparison, got {str(folder)!r}: fognn "
+                f"compare with --runs {path.parents[2]} enters it"
+            )
+    for folder in runs:
         for key in enter(user_path(folder), results):
             print(key)
 

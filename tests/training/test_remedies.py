@@ -135,9 +135,8 @@ def test_a_checkpoint_of_a_finished_run(
         lambda: export(folder, tmp_path / "hub", which),
     ]
     for command in commands:
-        with pytest.raises(
-            FileError, match=rf"{which}\.ckpt .*: remove .*/run/result\.json, "
-        ) as e:
+        words = rf"{which}\.ckpt .*: remove .*/run/result\.json, "
+        with pytest.raises(FileError, match=words) as caught:
             command()
     follow(str(caught.value), monkeypatch)
     load(folder, which)
