@@ -1,17 +1,20 @@
 r"""The application, its entry point, and options that several commands have."""
 
+import functools
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 from fognn.utils.errors import FognnError
+from fognn.utils.files import user_path
 
 __all__ = [
+    "App",
     "Checkpoint",
     "DataFolder",
     "Device",
@@ -23,7 +26,36 @@ __all__ = [
     "main",
 ]
 
-app = typer.Typer(
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class App(typer.Typer):
+    r"""An application whose paths may begin with ``~`` or ``~user``, which a shell does not replace
+    in ``--runs=~/runs``."""
+
+    def command(self, *arguments: Any, **options: Any) -> Callable[[Command], Command]:
+        register = super().command(*arguments, **options)
+
+        def decorate(function: Command) -> Command:
+            @functools.wraps(function)
+            def expanded(**given: Any) -> Any:
+                return function(**{name: _expanded(name, value) for name, value in given.items()})
+
+            register(expanded)
+            return function
+
+        return decorate
+
+
+def _expanded(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_expanded(name, one) for one in value]
+    if name == "data_folder" and value is not None:  # a setting, which is a text
+        return type(value)(user_path(value))
+    return user_path(value) if isinstance(value, Path) else value
+
+
+app = App(
     help="Second-order message passing on graphs.\n\nExample: fognn data zinc",
     no_args_is_help=True,
     add_completion=False,

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from fognn.cli.app import DataFolder, app
+from fognn.cli.app import App, DataFolder, app
 
-generate = typer.Typer(
+generate = App(
     help="Generate data.\n\nExample: fognn generate tsp --graphs 1000 -o data/tsp/tsp_train.npz",
     no_args_is_help=True,
 )

@@ -39,6 +39,12 @@ def enter(folder: str | Path, results: str | Path, weights: str | Path | None = 
         The keys of the lines.
     """
     folder, results = user_path(folder), user_path(results)
+    path = folder.resolve()
+    if path.parent.parent.name == "compare" and "-lr" in path.name:
+        raise ValueError(
+            f"collect: RUN must not be a run of a comparison, got {str(folder)!r}: fognn compare "
+            f"with --runs {path.parents[2]} enters it"
+        )
     Result.read(folder)  # raises unless the run has finished
     planned = runs_of(Config.read(folder / "config.yaml"))
     try:

@@ -13,6 +13,7 @@ from fognn.sweep.pace import fastest_workers
 from fognn.sweep.pool import Job, Outcome, Pool, Summary
 from fognn.sweep.progress import SweepProgress
 from fognn.training import Config, Result, Stopped
+from fognn.training.fabric import check_threads
 from fognn.training.run_folder import check_folder
 from fognn.training.signals import StopSignals
 from fognn.utils.files import user_path
@@ -203,6 +204,8 @@ def _pool(
         from fognn.sweep.ray_cluster import RayPool
 
         return RayPool(ray, None if isinstance(workers, str) else workers, shared)
+    for config in configs:
+        check_threads(config.machine)
     if isinstance(workers, int):
         return LocalPool(workers)
     view.note("workers: measuring which number of runs at a time is fastest")

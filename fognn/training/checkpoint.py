@@ -126,8 +126,19 @@ def content_of(path: Path) -> Iterator[None]:
 
 def _remedy(path: Path) -> str:
     r"""Returns what to do about a checkpoint that is lost."""
-    if (path.parent / "result.json").exists():
-        return f"remove the folder {path.parent} to train the run again"
+    run = path.parent
+    if (run / "result.json").exists():
+        # Not only the same command: a run of a comparison is in its ledger, so that it is skipped.
+        whole = run.parent if run.name.startswith("fold-") else run
+        files = [run / "result.json", run / "last.ckpt"]
+        if whole != run and (whole / "config.yaml").exists():
+            files.append(whole / "result.json")
+        else:
+            whole = run
+        return (
+            f"remove {', '.join(map(str, files))} and train the run again (fognn train --config "
+            f"{whole / 'config.yaml'} -o {whole} --no-ledger)"
+        )
     if path.name == "last.ckpt":
         return "remove it to train from the beginning" if path.exists() else "train the run again"
     if (path.parent / "config.yaml").exists():

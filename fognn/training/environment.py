@@ -11,6 +11,7 @@ import torch
 
 from fognn import __version__
 from fognn.datasets.sources import cache_dir, data_dir
+from fognn.utils.errors import FileError
 
 __all__ = ["commit", "cores", "device_of", "environment", "peak_memory", "report_environment"]
 
@@ -51,10 +52,17 @@ def report_environment() -> str:
         "threads": content["threads"],
         "device": device_of("auto"),
         "data folder": data_dir() or "none (FOGNN_DATA is not set)",
-        "cache": cache_dir(),
+        "cache": _cache(),
     }
     width = max(map(len, lines))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in lines.items())
+
+
+def _cache() -> str:
+    try:
+        return str(cache_dir())
+    except FileError as error:  # a bug report must not need a home directory
+        return f"none ({error})"
 
 
 def cores() -> int:

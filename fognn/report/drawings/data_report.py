@@ -17,6 +17,7 @@ from fognn.report.drawings.drawing import Drawing, check_output, save_drawing
 from fognn.report.drawings.page import table_html
 from fognn.report.drawings.plots import pyplot
 from fognn.report.text import number, text_table
+from fognn.utils.files import user_path
 
 __all__ = ["DrawOptions", "report_csv", "report_dataset", "report_datasets"]
 
@@ -131,7 +132,7 @@ def report_csv(
             them raises a :class:`ValueError`. (default: :obj:`False`)
         draw (DrawOptions, optional): The drawing. (default: no drawing)
     """
-    path = Path(path)
+    path = user_path(path)
     with warnings.catch_warnings():
         # Said below, with each of the lines.
         warnings.filterwarnings("ignore", ".* lines were skipped", UserWarning)
