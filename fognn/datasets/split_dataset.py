@@ -2,7 +2,7 @@ r"""One split of a dataset as flat tensors: made once, kept on disk, read back."
 
 import hashlib
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -236,7 +236,7 @@ def flatten(
 
 
 def read_npz(
-    path: Path, keys: Iterable[str], kinds: str = "biufU", dims: Iterable[int] | None = None
+    path: Path, keys: Iterable[str], kinds: str = "biufU", dims: Sequence[int] | None = None
 ) -> dict[str, NDArray[Any]]:
     r"""Reads arrays of a :obj:`.npz` file; raises a :class:`FileError` if it is damaged.
 
@@ -245,13 +245,13 @@ def read_npz(
         keys (iterable): The names of the arrays.
         kinds (str, optional): The letters of numpy for the kinds of types that they may have.
             (default: :obj:`"biufU"`)
-        dims (iterable, optional): The number of dimensions of each. (default: any)
+        dims (sequence, optional): The number of dimensions of each. (default: any)
     """
     try:
         wanted = list(keys)
         arrays = load_npz(path, wanted)
-        for key, dim in zip(wanted, dims or [None] * len(wanted), strict=True):
-            array = arrays[key]
+        for number, key in enumerate(wanted):
+            array, dim = arrays[key], None if dims is None else dims[number]
             if array.dtype.kind not in kinds or (array.itemsize > 8 and array.dtype.kind != "U"):
                 raise ValueError(f"{key} has the type {array.dtype}")
             if dim is not None and array.ndim != dim:

@@ -40,7 +40,7 @@ from fognn.paper.search import Choices, choices_file, choose, grid
 from fognn.paper.tables import plan
 from fognn.training import Config
 
-__all__ = ["FORMATS", "Format", "arguments", "clean", "digest", "environment", "sample"]
+__all__ = ["FORMATS", "Format", "arguments", "clean", "digest", "environment", "prepare", "sample"]
 
 Command = list[str]
 
@@ -796,14 +796,15 @@ def arguments(command: Command) -> Command:
 
 def sample(one: Format, folder: Path) -> Path:
     """Writes the sample of a format; returns its file. Made once a process, then copied."""
-    made = _made(one.name)
+    made = prepare(one.name)
     shutil.copytree(made, folder, symlinks=True, dirs_exist_ok=True)
     pattern = one.file.replace("STAMP", "*")
     return next(iter(folder.glob(pattern)))
 
 
 @functools.cache
-def _made(name: str) -> Path:
+def prepare(name: str) -> Path:
+    """Makes the sample of a format, once a process; returns its folder."""
     folder = _new_folder()
     (folder / "data").mkdir()
     (folder / "cache").mkdir()
@@ -816,5 +817,5 @@ def clean() -> None:
     for folder in _OWN:
         shutil.rmtree(folder, ignore_errors=True)
     _OWN.clear()
-    _made.cache_clear()
+    prepare.cache_clear()
     _trained.cache_clear()
