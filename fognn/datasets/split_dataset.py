@@ -17,9 +17,9 @@ from torch_geometric.data import Data, InMemoryDataset
 from fognn.datasets.graph_checks import NAMES, GraphList
 from fognn.datasets.sources import cache_dir
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, disk_error, user_path, write_whole
+from fognn.utils.files import DAMAGE, check_regular, disk_error, user_path, write_whole
 from fognn.utils.npz_files import load_npz
-from fognn.utils.torch_files import check_sums, load_torch
+from fognn.utils.torch_files import check_sums, is_zip, load_torch
 
 __all__ = ["SplitDataset", "file_stamp", "flatten", "read_benchmark", "read_npz", "slices_of"]
 
@@ -276,6 +276,9 @@ def read_benchmark(path: Path, split: str, level: str) -> list[Data]:
     """
     checked = GraphList()
     try:
+        check_regular(path)
+        if is_zip(path):  # torch's format before version 1.6 has no checksums
+            check_sums(path)
         for number, graph in enumerate(load_torch(path)[("train", "val", "test").index(split)]):
             where = f"{split} graph {number}"
             checked.add(where, Data(**{name: graph[name] for name in NAMES if name in graph}))
@@ -285,6 +288,8 @@ def read_benchmark(path: Path, split: str, level: str) -> list[Data]:
                 raise ValueError(f"{where} must have edge_attr, it has only {graph.keys()}")
             if "y" not in graph or len(graph.y) != rows:
                 raise ValueError(f"{where}: y must have a row for each {level}, {rows} in all")
+        if not checked.graphs:
+            raise ValueError(f"the split {split!r} has no graph")
     except DAMAGE as error:
         reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         raise FileError(

@@ -149,13 +149,15 @@ def enter(folder: Path, results: Path) -> list[str]:
     Returns:
         The keys of the lines.
     """
-    config = _config(folder)
-    entries = [ledger_entry(run, folder) for run in runs_of(config)] or [run_entry(folder)]
-    for entry in entries:
-        try:
+    try:
+        config = _config(folder)
+        entries = [ledger_entry(run, folder) for run in runs_of(config)] or [run_entry(folder)]
+        for entry in entries:
             ledger_of(entry.table, results).add(entry)
-        except ValueError as error:  # a value that no line can have
-            raise ValueError(f"{folder}: {error}") from error
+    except ValueError as error:
+        if str(folder) in str(error):
+            raise
+        raise ValueError(f"{folder}: {error}") from error
     return [entry.key for entry in entries]
 
 
