@@ -2,6 +2,7 @@ r"""Predictions of a trained network for new graphs, as a csv file."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,11 @@ def predict(
         for graph in graphs:
             graph.x = torch.zeros_like(graph.x)
     lines, neighbors = 0, config.data.neighbors
-    with write_whole(Path(output)) as temporary, open(temporary, "w", newline="") as file:
+    with (
+        _naming(source),
+        write_whole(Path(output)) as temporary,
+        open(temporary, "w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_places(task, graphs[0]), *_names(task, config.training.loss)])
         outputs: Iterable[Tensor] = predict_graphs(net, graphs, task, batch_size, device)
@@ -98,6 +103,15 @@ def predict(
                 writer.writerow([*place, *_values(row, task, config.training.loss)])
                 lines += 1
     return lines
+
+
+@contextmanager
+def _naming(source: str | Path) -> Iterator[None]:
+    r"""Names the input in the errors of a network that gets other features than in training."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
 
 
 def _read(
