@@ -2,7 +2,7 @@ r"""One split of a dataset as flat tensors: made once, kept on disk, read back."
 
 import hashlib
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from torch_geometric.data import Data, InMemoryDataset
 from fognn.datasets.graph_checks import NAMES, GraphList
 from fognn.datasets.sources import cache_dir
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, disk_error, user_path, write_whole
+from fognn.utils.files import DAMAGE, check_regular, disk_error, user_path, write_whole
 from fognn.utils.npz_files import load_npz
-from fognn.utils.torch_files import check_sums, load_torch
+from fognn.utils.torch_files import check_sums, is_zip, load_torch
 
 __all__ = ["SplitDataset", "file_stamp", "flatten", "read_benchmark", "read_npz", "slices_of"]
 
@@ -236,7 +236,7 @@ def flatten(
 
 
 def read_npz(
-    path: Path, keys: Iterable[str], kinds: str = "biufU", dims: Iterable[int] | None = None
+    path: Path, keys: Iterable[str], kinds: str = "biufU", dims: Sequence[int] | None = None
 ) -> dict[str, NDArray[Any]]:
     r"""Reads arrays of a :obj:`.npz` file; raises a :class:`FileError` if it is damaged.
 
@@ -245,14 +245,13 @@ def read_npz(
         keys (iterable): The names of the arrays.
         kinds (str, optional): The letters of numpy for the kinds of types that they may have.
             (default: :obj:`"biufU"`)
-        dims (iterable, optional): The number of dimensions of each. (default: any)
+        dims (sequence, optional): The number of dimensions of each. (default: any)
     """
     try:
         wanted = list(keys)
         arrays = load_npz(path, wanted)
-        numbers: list[int | None] = [None] * len(wanted) if dims is None else [*dims]
-        for key, dim in zip(wanted, numbers, strict=True):
-            array = arrays[key]
+        for number, key in enumerate(wanted):
+            array, dim = arrays[key], None if dims is None else dims[number]
             if array.dtype.kind not in kinds or (array.itemsize > 8 and array.dtype.kind != "U"):
                 raise ValueError(f"{key} has the type {array.dtype}")
             if dim is not None and array.ndim != dim:
@@ -277,6 +276,9 @@ def read_benchmark(path: Path, split: str, level: str) -> list[Data]:
     """
     checked = GraphList()
     try:
+        check_regular(path)
+        if is_zip(path):  # torch's format before version 1.6 has no checksums
+            check_sums(path)
         for number, graph in enumerate(load_torch(path)[("train", "val", "test").index(split)]):
             where = f"{split} graph {number}"
             checked.add(where, Data(**{name: graph[name] for name in NAMES if name in graph}))
@@ -286,6 +288,8 @@ def read_benchmark(path: Path, split: str, level: str) -> list[Data]:
                 raise ValueError(f"{where} must have edge_attr, it has only {graph.keys()}")
             if "y" not in graph or len(graph.y) != rows:
                 raise ValueError(f"{where}: y must have a row for each {level}, {rows} in all")
+        if not checked.graphs:
+            raise ValueError(f"the split {split!r} has no graph")
     except DAMAGE as error:
         reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         raise FileError(

@@ -114,6 +114,8 @@ class ZINC(SplitDataset):
             tensors, slices = _read_flat(self._path, self.split)
         else:
             graphs, _ = read_smiles_csv(self._path, target_column="y", features="zinc")
+            if not graphs:
+                raise FileError(f"{self._path} must have a molecule, it has none: get it again")
             tensors, slices = flatten(_plain(graph) for graph in graphs)
         if self._without_node_features:
             tensors["x"] = torch.zeros_like(tensors["x"])

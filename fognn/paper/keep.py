@@ -45,16 +45,18 @@ def enter(folder: str | Path, results: str | Path, weights: str | Path | None = 
             f"collect: RUN must not be a run of a comparison, got {str(folder)!r}: fognn compare "
             f"with --runs {path.parents[2]} enters it"
         )
-    Result.read(folder)  # raises unless the run has finished
-    planned = runs_of(Config.read(folder / "config.yaml"))
     try:
+        Result.read(folder)  # raises unless the run has finished
+        planned = runs_of(Config.read(folder / "config.yaml"))
         for run in planned:
             add_run(run, folder, results, weights)
         if planned:
             return [run.key for run in planned]
         entry = run_entry(folder)
         ledger_of(entry.table, results).add(entry)
-    except ValueError as error:  # a value that no line can have
+    except ValueError as error:
+        if str(folder) in str(error):
+            raise
         raise ValueError(f"{folder}: {error}") from error
     return [entry.key]
 

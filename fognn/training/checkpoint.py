@@ -106,8 +106,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def content_of(path: Path) -> Iterator[None]:
-    r"""Raises a :class:`FileError` that names a checkpoint if the block cannot use its content,
-    such as weights that are not those of its network.
+    r"""Raises a :class:`FileError` or :class:`ValueError` that names a checkpoint if the block
+    cannot use its content, such as weights that are not those of its network.
 
     Args:
         path (Path): The checkpoint.
@@ -116,6 +116,8 @@ def content_of(path: Path) -> Iterator[None]:
         yield
     except FognnError:
         raise
+    except ValueError as error:  # a setting of the network, in a clear sentence
+        raise ValueError(f"{path}: {error}") from error
     except DAMAGE as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         reason = reason if len(reason) <= 300 else f"{reason[:300]} ..."

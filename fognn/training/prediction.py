@@ -2,6 +2,7 @@ r"""Predictions of a trained network for new graphs, as a csv file."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,9 @@ def predict(
     with (
         threads_of(machine),
         memory_errors(prediction_too_large(min(batch_size, largest), place)),
+        _naming(source),
         write_whole(Path(output)) as temporary,
-        open(temporary, "w", newline="") as file,
+        open(temporary, "w", newline="", encoding="utf-8") as file,
     ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_places(task, graphs[0]), *_names(task, config.training.loss)])
@@ -117,6 +119,15 @@ def predict(
                 writer.writerow([*names, *_values(row, task, config.training.loss)])
                 lines += 1
     return lines
+
+
+@contextmanager
+def _naming(source: str | Path) -> Iterator[None]:
+    r"""Names the input in the errors of a network that gets other features than in training."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
 
 
 def _read(

@@ -14,7 +14,7 @@ from typing import Any
 
 from chaos.commands import Ended, fork, judge, run, wait
 from chaos.findings import Counts
-from chaos.formats import FORMATS, Format, arguments, digest, environment, sample
+from chaos.formats import FORMATS, Format, arguments, digest, environment, prepare, sample
 from fognn.utils.errors import FognnError
 
 __all__ = ["Trial", "command_trial", "read_trials"]
@@ -49,6 +49,8 @@ def read_trials(counts: Counts, part: str, trials: Sequence[Trial], place: Path)
         trials: The trials.
         place: A folder for the samples, which is removed.
     """
+    for trial in trials:
+        prepare(trial.format)  # here, so that later processes have it, too
     left = list(trials)
     while left:
         verdicts = place / "verdicts.txt"
