@@ -82,7 +82,7 @@ def predict(
         The number of lines written, without the header.
     """
     checks.int_in_range("predict", "batch_size", batch_size, 1)
-    machine = MachineConfig(device, threads)  # type: ignore[arg-type]
+    machine = MachineConfig(threads=threads)
     net, config, task = load_run(run, checkpoint)
     if task is None:
         raise ValueError(
