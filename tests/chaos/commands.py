@@ -21,7 +21,7 @@ from fognn.training.environment import cores
 __all__ = ["Child", "Ended", "command", "fork", "import_all", "judge", "run", "start", "wait"]
 
 HANG = 60.0  # seconds without any progress
-MEMORY = 16 * 2**30  # bytes of address space of a trial, of which importing torch takes four
+MEMORY = 10 * 2**30  # bytes of address space of a trial, of which importing torch takes four
 _POLL = 0.005
 
 

@@ -36,6 +36,7 @@ from chaos.samples import (
     imdb_text,
     imdb_tu,
     interrupted,
+    kept_weights,
     ledgers,
     mini_images,
     mini_pickle,
@@ -430,6 +431,13 @@ FORMATS: dict[str, Format] = {
             "net/model.safetensors",
             exported,
             lambda folder: fognn.load(folder / "net"),
+        ),
+        Format(
+            "kept weights",
+            "weights/zinc/gcn+fog.safetensors",
+            kept_weights,
+            lambda folder: fognn.load(folder / "weights" / "zinc" / "gcn+fog.safetensors"),
+            [["export", "weights/zinc/gcn+fog.safetensors", "-o", "net"]],
         ),
         *(
             Format(

@@ -18,7 +18,7 @@ from chaos.trials import Trial, chosen, command_trial, read_trials
 
 __all__ = ["fuzz_trials", "mutate"]
 
-PART = "fuzzed files"
+PART = "fuzz"
 _BATCH = 50
 _NUMBERS = [0, -1, 1, 2**31, -(2**31) - 1, 2**40, 2**62, 2**63 - 1, -(2**63), 2**64, 10**400]
 NASTY: list[Any] = [

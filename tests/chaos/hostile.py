@@ -17,7 +17,7 @@ from chaos.trials import Trial, chosen, command_trial, read_trials
 
 __all__ = ["hostile_kinds", "hostile_trials"]
 
-PART = "hostile files"
+PART = "hostile"
 Write = Callable[[Path, Path], None]
 
 

@@ -511,6 +511,7 @@ def array_kinds() -> Iterator[Trial]:
         yield Trial(kind, "mini-imagenet.pkl", write, False)
     for kind, write in _WEIGHTS.items():
         yield Trial(kind, "net/model.safetensors", write, False)
+        yield Trial(kind, "kept weights", write, False)
     for kind, content in _pictures().items():
         yield Trial(kind, "mini-imagenet.jpg", _program(content), False)
         yield Trial(kind, "omniglot.zip", _drawing(content), False)

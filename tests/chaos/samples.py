@@ -25,6 +25,9 @@ from torch_geometric.data import Data, InMemoryDataset
 
 from chaos.commands import judge, run
 from fognn.datasets import omniglot, write_graphs
+from fognn.models import TASKS, create_model
+from fognn.models.weights import Weights, write_weights
+from fognn.paper import protocol
 from fognn.paper.compared import Compared
 from fognn.paper.keep import enter
 from fognn.paper.ledger import ledger_of
@@ -361,6 +364,15 @@ def exported(folder: Path) -> None:
     from fognn.training.hub_export import export
 
     export(trained("graphs") / "run", folder / "net")
+
+
+def kept_weights(folder: Path) -> None:
+    widths = {"channels": 16, "fog_channels": 8, "h1": 4, "h2": 2, "layers": 2}
+    config = protocol("zinc", "gcn+fog", 0, {f"model.{name}": n for name, n in widths.items()})
+    task = TASKS["zinc"]
+    net = create_model("gcn+fog", task, **config.model.settings)
+    kept = Weights("zinc/gcn+fog-seed0", 0, 1, config.to_dict(), task.to_dict(), net.state_dict())
+    write_weights(folder / "weights" / "zinc" / "gcn+fog.safetensors", kept)
 
 
 def config_file(folder: Path) -> None:
