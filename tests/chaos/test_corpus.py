@@ -105,7 +105,7 @@ def test_some_fuzzed_files(tmp_path: Path) -> None:
     for seed, name in enumerate(formats):
         fuzz_trials(counts, tmp_path / f"work{seed}", seed, 20, [name])
     assert counts.findings == []
-    assert sum(counts.parts["fuzzed files"].values()) == 100
+    assert sum(counts.parts["fuzz"].values()) == 100
 
 
 def test_what_is_wrong_is_a_finding(tmp_path: Path) -> None:
