@@ -4,15 +4,17 @@
 
 A table stands between ``<!-- fognn table NAME --markdown -->`` and ``<!-- end -->``; in the README,
 ``<!-- rows of: ... -->`` keeps its rows, links and columns, and takes their cells from the table.
+``<!-- results/chaos.json -->`` is the table of the campaign.
 """
 
+import json
 import re
 from pathlib import Path
 
 from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[2]
-_END = r"\n(.*?)\n<!-- end -->"
+_END = r"\n(.*?)\n?<!-- end -->"
 
 
 def main() -> None:
@@ -21,6 +23,7 @@ def main() -> None:
         for marker, change in (("fognn", _table), ("rows of: fognn", _rows)):
             pattern = rf"<!-- {marker} table ([\w-]+) --markdown -->" + _END
             text = re.sub(pattern, change, text, flags=re.DOTALL)
+        text = re.sub(r"<!-- results/chaos.json -->" + _END, _chaos, text, flags=re.DOTALL)
         path.write_text(text, encoding="utf-8")
 
 
@@ -41,6 +44,25 @@ def _rows(found: re.Match[str]) -> str:
         name = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", link)
         new.append(f"| {' | '.join([link, *(measured[name][column] for column in columns)])} |")
     return found[0].replace(found[2], "\n".join([first, line, *new]))
+
+
+def _chaos(_: re.Match[str]) -> str:
+    return f"<!-- results/chaos.json -->\n{chaos_table()}\n<!-- end -->"
+
+
+def chaos_table() -> str:
+    """The counts of ``results/chaos.json``, in markdown."""
+    parts = json.loads((ROOT / "results" / "chaos.json").read_text(encoding="utf-8"))
+    head = ("part", "trials", "same result", "one line", "another valid input", "findings")
+    lines = [f"| {' | '.join(head)} | commit |", "| --- " + "| ---: " * 5 + "| --- |"]
+    for part in ("kills", "sweeps", "writers", "disks", "hostile", "fuzz"):
+        if part not in parts:
+            continue
+        for name, counts in sorted(parts[part]["counts"].items()):
+            cells = [counts.get(key, 0) for key in ("same", "line", "done", "finding")]
+            numbers = " | ".join(f"{number:,}" for number in (sum(cells), *cells))
+            lines.append(f"| {name} | {numbers} | `{parts[part]['commit'][:8]}` |")
+    return "\n".join(lines)
 
 
 def _cells(line: str) -> list[str]:

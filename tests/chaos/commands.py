@@ -111,6 +111,7 @@ def fork(
         # pytest has put its own in their place.
         sys.stdout = os.fdopen(1, "w", closefd=False, encoding="utf-8", errors="backslashreplace")
         sys.stderr = os.fdopen(2, "w", closefd=False, encoding="utf-8", errors="backslashreplace")
+        torch.set_num_threads(1)  # threads of the parent, such as pytest, are not there
         os.chdir(folder)
         os.environ.update(environment or {})
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -186,6 +186,8 @@ def command_trial(
 
 def _line_names(one: Format, path: Path, ended: Ended) -> bool:
     line = ended.err.strip().splitlines()[-1]
+    if "check the data for NaN" in line:  # valid numbers whose training overflows
+        return True
     relative = path.relative_to(_top(one, path))
     # With a relative path as argument, the folder is named by it.
     return _names(one, path, line) or any(
