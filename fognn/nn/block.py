@@ -41,8 +41,8 @@ class Block(GraphLayer):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if not 0.0 <= dropout < 1.0:
-            raise ValueError(f"Block: dropout must lie in [0, 1), got {dropout}")
+        if not (isinstance(dropout, int | float) and 0.0 <= dropout < 1.0):
+            raise ValueError(f"Block: dropout must lie in [0, 1), got {dropout!r}")
         self.conv = conv
         self.channels = checks.positive_int("Block", "channels", channels)
         self.norm = BatchNorm(channels, allow_single_element=True)

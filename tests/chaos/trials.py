@@ -186,7 +186,8 @@ def command_trial(
 
 def _line_names(one: Format, path: Path, ended: Ended) -> bool:
     line = ended.err.strip().splitlines()[-1]
-    if "check the data for NaN" in line:  # valid numbers whose training overflows
+    # Valid numbers whose training overflows; data that do not fit a setting, which is named.
+    if "check the data for NaN" in line or line.startswith("fognn: config: "):
         return True
     relative = path.relative_to(_top(one, path))
     # With a relative path as argument, the folder is named by it.

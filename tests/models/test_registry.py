@@ -122,3 +122,20 @@ def test_bad_settings(name: str, settings: dict, message: str) -> None:
 def test_edge_features_need_a_task_that_has_them() -> None:
     with pytest.raises(ValueError, match=r"without edge features take 'gatedgcn\+fog'"):
         create_model("gatedgcn-e+fog", "cluster")
+
+
+NASTY = [{"a": {}}, [1, 2], "x", "", True, None, -1, 1e308, float("nan"), 2**63, 0.5]
+SETTINGS = ["layers", "dropout", "fog_channels", "h1", "h2", "fog_norm", "fog_act", "fog_eps"]
+
+
+@pytest.mark.parametrize("name", ["gcn+fog", "gat+fog", "gatedgcn-e+fog"])
+@pytest.mark.parametrize("setting", [*SETTINGS, "fog_act_first", "norm", "heads", "other"])
+def test_a_setting_of_any_value_is_taken_or_named(name: str, setting: str) -> None:
+    """As a configuration file can have it."""
+    for value in NASTY:
+        if (setting, value) == ("layers", 2**63):
+            continue  # as many layers as the memory takes
+        try:
+            create_model(name, "zinc", **{setting: value})
+        except ValueError as error:
+            assert setting in str(error)
