@@ -273,6 +273,12 @@ def _inputs(own: OwnData, kind: str, name: str) -> dict[str, Any]:
         return {f"{kind}_tokens": columns_of}
     if first.is_floating_point():
         return {f"{kind}_channels": 1 if first.dim() == 1 else first.size(1)}
+    for number, graph in enumerate(own.graphs):
+        if name in graph and graph[name].numel() and int(graph[name].min()) < 0:
+            raise ValueError(
+                f"{own.name}, graph {number}: {name} of integers must not be negative, got "
+                f"{int(graph[name].min())}: number the tokens from 0, or give floating point values"
+            )
     if first.dim() == 1 or first.size(1) == 1:
         return {f"{kind}_tokens": count_values(own.name, name, values)}
     columns = [[value[:, column] for value in values] for column in range(first.size(1))]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyg_roots
@@ -184,9 +185,9 @@ _SITE = ["report", "--results", "results", "-o", "pages"]
 
 def _read_omniglot(folder: Path) -> Any:
     # The real archives have 1,623 characters; the sample has four.
-    omniglot._CHARACTERS = dict.fromkeys(omniglot.SOURCES, 2)
-    omniglot._TRAIN = 3
-    return omniglot.Omniglot(split="train", rotations=False)
+    few = {"_CHARACTERS": dict.fromkeys(omniglot.SOURCES, 2), "_TRAIN": 3}
+    with patch.multiple(omniglot, **few):
+        return omniglot.Omniglot(split="train", rotations=False)
 
 
 _TU = "data/pyg/TUDataset/TINY"

@@ -1,4 +1,5 @@
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -130,12 +131,11 @@ SETTINGS = ["layers", "dropout", "fog_channels", "h1", "h2", "fog_norm", "fog_ac
 
 @pytest.mark.parametrize("name", ["gcn+fog", "gat+fog", "gatedgcn-e+fog"])
 @pytest.mark.parametrize("setting", [*SETTINGS, "fog_act_first", "norm", "heads", "other"])
-def test_a_setting_of_any_value_is_taken_or_named(name: str, setting: str) -> None:
+def test_a_setting_of_any_value_is_taken_or_a_value_error(name: str, setting: str) -> None:
     """As a configuration file can have it."""
     for value in NASTY:
         if (setting, value) == ("layers", 2**63):
             continue  # as many layers as the memory takes
-        try:
+        # Any other exception ends the test.
+        with suppress(ValueError):
             create_model(name, "zinc", **{setting: value})
-        except ValueError as error:
-            assert setting in str(error)

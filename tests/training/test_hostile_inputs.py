@@ -43,6 +43,17 @@ def test_a_huge_class_or_token(tmp_path: Path, name: str, value: int) -> None:
             count_graphs(read_graphs(path))
 
 
+@pytest.mark.parametrize("name", ["x", "edge_attr"])
+def test_a_negative_token(tmp_path: Path, name: str) -> None:
+    def change(graphs: list[Data]) -> None:
+        graphs[7][name][0] = -(2**63)
+
+    path = saved(tmp_path / "mine.pt", change)
+    words = rf"mine\.pt, graph 7: {name} of integers must not be negative, got -9223372036854775808"
+    with pytest.raises(ValueError, match=words):
+        own_task(DataConfig(str(path)))
+
+
 def test_gaps_between_tokens_are_allowed(tmp_path: Path) -> None:
     def change(graphs: list[Data]) -> None:
         graphs[3].x[0] = 20_000

@@ -65,7 +65,7 @@ def test_worker_processes_and_ranks_import_it_too(tmp_path: Path, ranks: int) ->
     config = tiny("imported", **changes)
     request = {"job": "train", "config": config.to_dict(), "folder": str(tmp_path / "run")}
     with open(tmp_path / "log", "wb") as log:
-        process = spawn(request, 1, stdout=log, stderr=log)
+        process = spawn(request, stdout=log, stderr=log)
         try:
             code = process.wait(600)
         finally:
