@@ -89,7 +89,7 @@ class ZINC(SplitDataset):
 
     def _choose(self, source: str, data: str | Path | None) -> tuple[str, Path | None]:
         stem = "zinc/zinc12k" if self.subset else "zinc/zinc250k"
-        other = 'take another source= of ZINC, such as "pyg", or get the file from where you have it'
+        other = 'take another source= of ZINC, such as "pyg", or get the file from another machine'
         files = {
             "npz": Source(f"{stem}.npz", hint=other),
             "smiles": Source(f"{stem}_{self.split}.csv", hint=other),
