@@ -1,8 +1,8 @@
 """Whatever a message about the files of a dataset tells the user to do works: each test follows
 one to the letter. "Get it again" is to put the right file back.
 
-Not followed in any test: addresses on the network (a local server or file stands for them), ``pip
-install``, more memory or disk space, and to make CIFAR-FS from CIFAR-100, which is not here."""
+Not followed in any test: ``pip install``, more memory or disk space, and to make CIFAR-FS from
+CIFAR-100, which is not here. Downloads are in ``test_remedies_of_downloads.py``."""
 
 import io
 import pickle

@@ -143,7 +143,7 @@ def test_give_edge_index_instead_of_edges(tmp_path: Path) -> None:
     with np.load(tmp_path / "graph.npz") as file:
         arrays = dict(file) | {"edge_attr": np.ones((100, 2), np.float32)}
     np.savez(tmp_path / "graph.npz", **arrays)
-    with pytest.raises(ValueError, match="edge_attr beside edges.*: give edge_index of shape"):
+    with pytest.raises(ValueError, match=r"edge_attr beside edges.*: give edge_index of shape"):
         read_single_graph(tmp_path / "graph.npz")
     np.savez(tmp_path / "graph.npz", **node_graph(), edge_attr=arrays["edge_attr"])
     assert read_single_graph(tmp_path / "graph.npz").edge_attr.shape == (100, 2)
