@@ -173,6 +173,12 @@ def test_a_checkpoint_of_a_fold(
     # The same for a run that was killed in its second fold.
     (folder / "result.json").unlink()
     (folder / "fold-2" / "result.json").unlink()
+    with pytest.raises(ValueError, match=r"finished all its folds, or name one .*run/fold-1, got"):
+        evaluate(folder, threads=1)
+    evaluate(folder / "fold-1", threads=1)
+    with pytest.raises(ValueError, match=r"must name one fold .* such as .*run/fold-1, got"):
+        load(folder)
+    load(folder / "fold-1")
     spoil(folder / "fold-2" / "last.ckpt", damage)
     if damage == "damaged":
         with pytest.raises(FileError, match=r"fold-2/last\.ckpt is damaged .*: remove it to train"):
