@@ -37,6 +37,15 @@ from fognn.utils.errors import FileError
 DAMAGES = ["missing", "damaged", "of another epoch"]
 
 
+class Stop(StopSignals):
+    """Stops a run after its first batch."""
+
+    asked = True
+
+    def __init__(self) -> None:
+        self.before = {}
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Finished runs whose best epoch is the last one, or an earlier one."""
@@ -209,12 +218,6 @@ def test_a_run_of_a_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_within_the_first_epoch(
     tmp_path: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, which: str, damage: str
 ) -> None:
-    class Stop(StopSignals):
-        asked = True
-
-        def __init__(self) -> None:
-            self.before = {}
-
     folder, config = tmp_path / "run", Config.read(runs["earlier"] / "config.yaml")
     with monkeypatch.context() as patch:
         patch.setattr(loop, "StopSignals", Stop)
@@ -303,3 +306,14 @@ def test_a_lower_learning_rate(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"try a lower learning rate \(--lr 1e\+29\)"):
         fit(tiny(training__lr=1e30), tmp_path / "a", quiet=True)
     fit(tiny(training__lr=1e-3), tmp_path / "b", quiet=True)
+
+
+def test_one_rank_resumes_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "StopSignals", Stop)
+        with pytest.raises(Stopped):
+            fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
+    # Raised before any rank is started.
+    with pytest.raises(TrainingError, match=r"machine\.ranks must be 1 to resume it, got 2"):
+        fit(tiny(training__epochs=1, machine__ranks=2), tmp_path / "run", quiet=True)
+    fit(tiny(training__epochs=1, machine__ranks=1), tmp_path / "run", quiet=True)
