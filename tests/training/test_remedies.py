@@ -308,12 +308,26 @@ def test_a_lower_learning_rate(tmp_path: Path) -> None:
     fit(tiny(training__lr=1e-3), tmp_path / "b", quiet=True)
 
 
+def test_the_last_checkpoint_of_an_unfinished_run(tmp_path: Path, runs: dict[str, Path]) -> None:
+    folder, config = interrupted(runs["last"], tmp_path / "run")
+    (folder / "last.ckpt").unlink()
+    with pytest.raises(FileError, match=r"last\.ckpt does not exist: train the run again"):
+        load(folder, "last")
+    fit(config, folder, quiet=True)
+    load(folder, "last")
+
+
 def test_one_rank_resumes_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(loop, "StopSignals", Stop)
-        with pytest.raises(Stopped):
+        with pytest.raises(Stopped, match="; to resume: fognn train --config ") as caught:
             fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
     # Raised before any rank is started.
     with pytest.raises(TrainingError, match=r"machine\.ranks must be 1 to resume it, got 2"):
         fit(tiny(training__epochs=1, machine__ranks=2), tmp_path / "run", quiet=True)
-    fit(tiny(training__epochs=1, machine__ranks=1), tmp_path / "run", quiet=True)
+    monkeypatch.setattr(sys, "argv", str(caught.value).partition("to resume: ")[2].split())
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert Result.read(tmp_path / "run").epochs == 1
