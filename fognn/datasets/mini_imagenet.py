@@ -105,7 +105,8 @@ def _read_table(split: str, data: str | Path | None) -> list[tuple[str, str]]:
     if path is None:
         raise FileError(
             f"{sources[1].path} is neither in the data folder nor in the cache: get {split}.csv "
-            "from data/miniImagenet in github.com/twitter-research/meta-learning-lstm"
+            "from data/miniImagenet in github.com/twitter-research/meta-learning-lstm and put it "
+            f"at {cache_dir() / sources[1].path}"
         )
     try:
         content = path.read_bytes()

@@ -18,7 +18,7 @@ from fognn.datasets.single_graph import MASKS
 from fognn.datasets.sources import cache_dir, data_dir
 from fognn.utils import checks
 from fognn.utils.errors import FileError
-from fognn.utils.files import check_regular, disk_error
+from fognn.utils.files import DAMAGE, check_regular, disk_error
 from fognn.utils.torch_files import load_torch
 
 __all__ = ["PREFIX", "is_pyg_name", "open_pyg", "pyg_root"]
@@ -71,7 +71,7 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
             choices = {split: {"split": split} for split in _SPLITS}
     elif "train" in parameters and parameters["train"].default is True:
         choices = {"train": {"train": True}, "test": {"train": False}}
-    with _opening(name, root), _safe_loading(root):
+    with _opening(name, root), _safe_loading(name, root):
         opened = {
             split: kind(root=str(root), **arguments, **options)
             for split, options in choices.items()
@@ -117,7 +117,7 @@ def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
     if "root" not in parameters:
         raise ValueError(
             f"data must be a dataset with a root folder, got {name!r}, which PyG generates: save "
-            "its graphs with torch.save and name that file"
+            "list(dataset) with torch.save and name that file"
         )
     needed = [
         key
@@ -130,7 +130,7 @@ def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
     if other:
         raise ValueError(
             f"data must be a dataset that a name defines, got {name!r}, which needs "
-            f"{', '.join(other)}: save its graphs with torch.save and name that file"
+            f"{', '.join(other)}: save list(dataset) with torch.save and name that file"
         )
     if not needed and len(parts) == 1 and "name" in parameters:
         needed = ["name"]
@@ -164,32 +164,43 @@ def _opening(name: str, root: Path) -> Iterator[None]:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         if not root_existed:
             shutil.rmtree(root, ignore_errors=True)
-        if not isinstance(error, Exception):
+        if not isinstance(error, Exception) or isinstance(error, FileError):
             raise
-        # PyG raises whatever its libraries do.
-        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}".removesuffix(": ")
+        # PyG raises whatever its libraries do. torch advises to read a file unsafely.
+        text = "" if "weights_only" in str(error) else str(error).partition(chr(10))[0]
+        reason = f"{type(error).__name__}: {text}".removesuffix(": ")
         raise FileError(
             f"PyG could not open {name} with the root {root} ({reason}): check the name and the "
-            "network, or put its raw files there"
+            "network, or put its raw files there and remove its folder processed, if it has one"
         ) from error
     finally:
         lock.release()
 
 
 @contextmanager
-def _safe_loading(root: Path) -> Iterator[None]:
+def _safe_loading(name: str, root: Path) -> Iterator[None]:
     r"""Lets PyG read processed files with :func:`~fognn.utils.torch_files.load_torch`. PyG's own
     function runs a file that cannot be read safely."""
     usual = fs.torch_load
 
+    def load_processed(path: Path, *names: Any) -> Any:
+        try:
+            return load_torch(path, names)
+        except DAMAGE as error:
+            text = str(error).partition("\n")[0] or type(error).__name__
+            raise FileError(
+                f"{name}: {path} cannot be read ({text}): remove the folder {path.parent}, which "
+                "PyG makes again from its raw files"
+            ) from error
+
     def load(path: str, map_location: Any = None) -> Any:
         if "processed" in Path(path).parts:
-            return load_torch(path, [*SAFE_NAMES, Index, IndexMetadata, HeteroData], "cpu")
+            return load_processed(Path(path), *SAFE_NAMES, Index, IndexMetadata, HeteroData)
         return usual(path, map_location)
 
     # PyG compares these with the dataset's own, and reads them unsafely.
     for path in root.rglob("processed/pre_*.pt"):
-        load_torch(path)
+        load_processed(path)
     for path in root.rglob("*"):
         if path.exists() and not path.is_dir():
             check_regular(path)

@@ -25,7 +25,7 @@ from fognn.utils.errors import FileError
 __all__ = ["TSP", "neighbour_graph"]
 
 _SOURCES = ("auto", "prepared", "official")
-_SPLITS = ("train", "val", "test")
+_SIZES = {"train": 10_000, "val": 1_000, "test": 1_000}
 _OFFICIAL_K = 25
 
 
@@ -82,13 +82,15 @@ class TSP(SplitDataset):
         pre_transform: Callable[[Data], Data] | None = None,
         pre_filter: Callable[[Data], bool] | None = None,
     ) -> None:
-        if split not in _SPLITS:
-            raise ValueError(f"TSP: split must be one of {list(_SPLITS)}, got {split!r}")
+        if split not in _SIZES:
+            raise ValueError(f"TSP: split must be one of {list(_SIZES)}, got {split!r}")
         if source not in _SOURCES:
             raise ValueError(f"TSP: source must be one of {list(_SOURCES)}, got {source!r}")
         checks.positive_int("TSP", "k", k)
         prepared = Source(
-            f"tsp/tsp_{split}.npz", hint="make it with the command: fognn generate tsp"
+            f"tsp/tsp_{split}.npz",
+            hint=f"make it with the command: fognn generate tsp --graphs {_SIZES[split]} "
+            f"--split {split} -o tsp_{split}.npz",
         )
         if source == "auto":
             # A download is started only for source="official".

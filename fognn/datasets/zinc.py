@@ -89,9 +89,10 @@ class ZINC(SplitDataset):
 
     def _choose(self, source: str, data: str | Path | None) -> tuple[str, Path | None]:
         stem = "zinc/zinc12k" if self.subset else "zinc/zinc250k"
+        other = 'take another source= of ZINC, such as "pyg", or get the file from another machine'
         files = {
-            "npz": Source(f"{stem}.npz", hint="take another source= of ZINC, or make it"),
-            "smiles": Source(f"{stem}_{self.split}.csv", hint="take another source= of ZINC"),
+            "npz": Source(f"{stem}.npz", hint=other),
+            "smiles": Source(f"{stem}_{self.split}.csv", hint=other),
         }
         if source in files:
             return source, fetch(files[source], data)
@@ -122,7 +123,8 @@ class ZINC(SplitDataset):
         return tensors, slices
 
     def _read_pyg(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        instead = "set FOGNN_DATA to a folder with zinc/zinc12k.npz"
+        stem = "zinc12k" if self.subset else "zinc250k"
+        instead = f'set FOGNN_DATA to a folder with zinc/{stem}.npz and use ZINC(source="auto")'
         with pyg_download("ZINC", self._pyg, self._last_of_pyg, instead):
             graphs = torch_geometric.datasets.ZINC(
                 str(self._pyg), subset=self.subset, split=self.split

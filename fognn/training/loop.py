@@ -50,7 +50,7 @@ from fognn.training.sync_norm import synchronise
 from fognn.utils.errors import Stopped, TrainingError
 from fognn.utils.memory import memory_errors
 
-__all__ = ["fit_one"]
+__all__ = ["check_ranks", "fit_one"]
 
 
 @dataclass
@@ -144,6 +144,21 @@ def fit_one(
             run.close()
 
 
+def check_ranks(folder: Path, batch: int, ranks: int) -> None:
+    r"""Raises if several ranks are to resume a run within an epoch.
+
+    Args:
+        folder (Path): The run folder.
+        batch (int): The number of batches of the epoch that the saved state has seen.
+        ranks (int): The number of ranks.
+    """
+    if ranks > 1 and batch:  # only a single process saves within an epoch
+        raise TrainingError(
+            f"the run in {folder} was interrupted within an epoch: machine.ranks must be 1 to "
+            f"resume it, got {ranks}"
+        )
+
+
 def _train(
     config: Config,
     parts: Parts,
@@ -177,11 +192,7 @@ def _train(
             if schedule is not None:
                 schedule.load_state_dict(saved["schedule"])
             state = State.from_dict(saved["state"])
-        if fabric.world_size > 1 and state.batch:  # only a single process saves within an epoch
-            raise TrainingError(
-                f"the run in {folder} was interrupted within an epoch: machine.ranks must be 1 to "
-                f"resume it, got {fabric.world_size}"
-            )
+        check_ranks(folder, state.batch, fabric.world_size)
         if run is not None and state.best_epoch:
             done = 0 if state.batch else len(state.history)
             if restore_best(run.best, config, task, saved, done, state.best_epoch):

@@ -12,7 +12,7 @@ from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from fognn.training.checkpoint import untrained_model
+from fognn.training.checkpoint import content_of, read_checkpoint, untrained_model
 from fognn.training.config import Config
 from fognn.training.data import folds_of, task_of
 from fognn.training.environment import device_of
@@ -20,7 +20,7 @@ from fognn.training.fabric import check_threads, rank
 from fognn.training.folds import fit_folds
 from fognn.training.given import is_given
 from fognn.training.loggers import check_logger
-from fognn.training.loop import fit_one
+from fognn.training.loop import check_ranks, fit_one
 from fognn.training.own_data import check_own, is_own
 from fognn.training.result import Result
 from fognn.training.run_folder import check_folder, finished
@@ -94,6 +94,12 @@ def _fit_ranks(
     if done is not None:
         return done
     untrained_model(config, task_of(config.data))
+    last = folder / "last.ckpt"
+    if last.exists():
+        saved = read_checkpoint(last)
+        with content_of(last):
+            batch = saved["state"]["batch"]
+        check_ranks(folder, batch, config.machine.ranks)
     settings = LaunchConfig(
         min_nodes=1,
         max_nodes=1,

@@ -56,10 +56,11 @@ def load_torch(
         with _only_safe(names):
             return torch.load(path, map_location=map_location, weights_only=True, mmap=mmap)
     except UnpicklingError as error:
-        found = re.search(r"GLOBAL (\S+)", str(error))
-        if found is None:
-            raise
-        raise RefusedNameError(found[1]) from error
+        if (found := re.search(r"GLOBAL (\S+)", str(error))) is not None:
+            raise RefusedNameError(found[1]) from error
+        # torch's own text advises to read the file with weights_only=False, which runs its code.
+        found = re.search(r"WeightsUnpickler error:\s+(.+)", str(error))
+        raise UnpicklingError(found[1] if found else "no file of torch.save") from error
     except AssertionError as error:  # raised by torch for a damaged file in its legacy format
         raise UnpicklingError(str(error)) from error
 

@@ -37,6 +37,15 @@ from fognn.utils.errors import FileError
 DAMAGES = ["missing", "damaged", "of another epoch"]
 
 
+class Stop(StopSignals):
+    """Stops a run after its first batch."""
+
+    asked = True
+
+    def __init__(self) -> None:
+        self.before = {}
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Finished runs whose best epoch is the last one, or an earlier one."""
@@ -173,6 +182,12 @@ def test_a_checkpoint_of_a_fold(
     # The same for a run that was killed in its second fold.
     (folder / "result.json").unlink()
     (folder / "fold-2" / "result.json").unlink()
+    with pytest.raises(ValueError, match=r"finished all its folds, or name one .*run/fold-1, got"):
+        evaluate(folder, threads=1)
+    evaluate(folder / "fold-1", threads=1)
+    with pytest.raises(ValueError, match=r"must name one fold .* such as .*run/fold-1, got"):
+        load(folder)
+    load(folder / "fold-1")
     spoil(folder / "fold-2" / "last.ckpt", damage)
     if damage == "damaged":
         with pytest.raises(FileError, match=r"fold-2/last\.ckpt is damaged .*: remove it to train"):
@@ -203,12 +218,6 @@ def test_a_run_of_a_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_within_the_first_epoch(
     tmp_path: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, which: str, damage: str
 ) -> None:
-    class Stop(StopSignals):
-        asked = True
-
-        def __init__(self) -> None:
-            self.before = {}
-
     folder, config = tmp_path / "run", Config.read(runs["earlier"] / "config.yaml")
     with monkeypatch.context() as patch:
         patch.setattr(loop, "StopSignals", Stop)
@@ -297,3 +306,28 @@ def test_a_lower_learning_rate(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"try a lower learning rate \(--lr 1e\+29\)"):
         fit(tiny(training__lr=1e30), tmp_path / "a", quiet=True)
     fit(tiny(training__lr=1e-3), tmp_path / "b", quiet=True)
+
+
+def test_the_last_checkpoint_of_an_unfinished_run(tmp_path: Path, runs: dict[str, Path]) -> None:
+    folder, config = interrupted(runs["last"], tmp_path / "run")
+    (folder / "last.ckpt").unlink()
+    with pytest.raises(FileError, match=r"last\.ckpt does not exist: train the run again"):
+        load(folder, "last")
+    fit(config, folder, quiet=True)
+    load(folder, "last")
+
+
+def test_one_rank_resumes_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "StopSignals", Stop)
+        with pytest.raises(Stopped, match="; to resume: fognn train --config ") as caught:
+            fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
+    # Raised before any rank is started.
+    with pytest.raises(TrainingError, match=r"machine\.ranks must be 1 to resume it, got 2"):
+        fit(tiny(training__epochs=1, machine__ranks=2), tmp_path / "run", quiet=True)
+    monkeypatch.setattr(sys, "argv", str(caught.value).partition("to resume: ")[2].split())
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert Result.read(tmp_path / "run").epochs == 1
