@@ -71,7 +71,10 @@ def main() -> int:
     os.environ["OMP_NUM_THREADS"] = "1"
     import_all()
     counts = Counts(args.findings.resolve())
-    command = f"python tests/chaos/campaign.py {' '.join(sys.argv[1:])}".strip()
+    # Without the paths of this machine.
+    options = ("hours", "parts", "trials", "seed")
+    words = [f"--{name} {value}" for name in options if (value := getattr(args, name))]
+    command = " ".join(["python tests/chaos/campaign.py", *words])
     about = {"command": command, "seed": args.seed, **environment()}
     for part in parts:
         short, hour = _PARTS[part]

@@ -50,8 +50,20 @@ def test_a_negative_token(tmp_path: Path, name: str) -> None:
 
     path = saved(tmp_path / "mine.pt", change)
     words = rf"mine\.pt, graph 7: {name} of integers must not be negative, got -9223372036854775808"
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=f"{words}: number the tokens from 0, or give floating"):
         own_task(DataConfig(str(path)))
+
+    def from_zero(graphs: list[Data]) -> None:
+        graphs[7][name][0] = 0
+
+    assert own_task(DataConfig(str(saved(tmp_path / "from_zero.pt", from_zero))))
+
+    def floating(graphs: list[Data]) -> None:
+        change(graphs)
+        for graph in graphs:
+            graph[name] = graph[name].float()
+
+    assert own_task(DataConfig(str(saved(tmp_path / "floating.pt", floating))))
 
 
 def test_gaps_between_tokens_are_allowed(tmp_path: Path) -> None:
