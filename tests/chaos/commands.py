@@ -198,7 +198,8 @@ def judge(ended: Ended) -> str:
     if ended.code == 1 and errors and errors[-1].startswith("fognn: "):
         return "line"
     # A sweep goes on without the run that failed, and ends with a list of those.
-    failed = re.findall(r"^failed(?: twice)?: \S+: (.*)", ended.out, re.MULTILINE)
+    left_out = r".* failed at all learning rates and is left out"  # of a comparison
+    failed = re.findall(rf"^(?:failed(?: twice)?: \S+|{left_out}): (.*)", ended.out, re.MULTILINE)
     if ended.code == 1 and failed and not any(re.match(r"exit code \d+$", why) for why in failed):
         return "line"
     return f"exit code {ended.code} without a clear line: {errors[-1:]}"

@@ -24,6 +24,7 @@ TRACE = 'Traceback (most recent call last):\n  File "x.py", line 1\nKeyError: 3\
         (Ended(0, "0.3\n", ""), "done"),
         (Ended(1, "", "fognn: warning: dead units\nfognn: x.csv must have a column y\n"), "line"),
         (Ended(1, "0 of 1 runs are finished\nfailed: a/b: FileError: disk is full\n", ""), "line"),
+        (Ended(1, "GCN failed at all learning rates and is left out: full\n", ""), "line"),
         (Ended(1, "failed: a/b: exit code 1\n", ""), "exit code 1 without"),
         (Ended(1, "", ""), "exit code 1 without"),
         (Ended(2, "", "fognn: x\n"), "exit code 2 without"),

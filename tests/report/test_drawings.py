@@ -189,3 +189,11 @@ def test_has_rdkit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert has_rdkit()
     monkeypatch.setitem(sys.modules, "rdkit", None)
     assert not has_rdkit()
+
+
+def test_a_molecule_that_is_too_large_to_draw() -> None:
+    pytest.importorskip("rdkit")
+    graph = smiles_to_graph("C1CC1" * 300)
+    assert "<svg" in molecule_svg(graph)
+    assert len(molecule_svg(graph)) < len(molecule_svg(smiles_to_graph("C1CC1" * 10)))
+    assert molecule_png(graph)

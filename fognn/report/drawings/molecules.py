@@ -10,6 +10,8 @@ from fognn.datasets.molecules import ATOM_COLUMNS, ATOMS, rdkit_module
 
 __all__ = ["graph_to_molecule", "has_rdkit", "molecule_png", "molecule_svg"]
 
+_MOST_ATOMS = 500  # RDKit takes minutes to place some thousands of atoms in rings
+
 
 def has_rdkit() -> bool:
     r"""Whether RDKit can draw."""
@@ -78,7 +80,11 @@ def _drawn(canvas: Any, graph: Data) -> Any:
             molecule = rdkit_module().Chem.MolFromSmiles(graph.smiles)
     if molecule is None:
         molecule = graph_to_molecule(graph)
-    prepared = rdMolDraw2D.PrepareMolForDrawing(molecule, kekulize=False)
-    canvas.DrawMolecule(prepared)
+    atoms = molecule.GetNumAtoms()
+    if atoms > _MOST_ATOMS:
+        legend = f"{atoms:,} atoms, too many to draw"
+        canvas.DrawMolecule(rdkit_module().Chem.Mol(), legend=legend)
+    else:
+        canvas.DrawMolecule(rdMolDraw2D.PrepareMolForDrawing(molecule, kekulize=False))
     canvas.FinishDrawing()
     return canvas.GetDrawingText()
