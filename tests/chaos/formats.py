@@ -251,8 +251,7 @@ FORMATS: dict[str, Format] = {
             config_file,
             lambda folder: Config.read(folder / "config.yaml"),
             [["train", "--config", "config.yaml", "-o", "new", "--no-ledger", "--quiet"]],
-            named=(" must ",),  # a setting, by its name
-            named=("config:", "create_model:", "is not there"),
+            named=("config:", "create_model:", "Block:", "is not there"),
         ),
         Format("run/config.yaml", "run/config.yaml", run_folder, _entered, [_COLLECT, _REPORT]),
         Format("run/result.json", "run/result.json", run_folder, _entered, [_COLLECT, _REPORT]),
