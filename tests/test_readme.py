@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,10 @@ def test_the_table_of_norms_is_what_the_ledger_says() -> None:
             if (entry.row, entry.variant) == ("zinc/gcn+fog", variant)
         }
         assert {name: row[name] for name in row if name.startswith("seed")} == measured
+
+
+def test_the_table_of_the_campaign_is_that_of_the_file() -> None:
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    shown = text.partition("<!-- results/chaos.json -->")[2].partition("<!-- end -->")[0]
+    table = runpy.run_path(str(ROOT / "docs" / "hooks" / "refresh_tables.py"))["chaos_table"]()
+    assert shown.strip() == table
