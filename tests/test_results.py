@@ -18,7 +18,8 @@ from fognn.utils.files import sha256_of
 
 RESULTS = Path(__file__).parents[1] / "results"
 WEIGHTS = RESULTS.with_name("weights")
-MACHINE = re.compile(r"[\" =](/(work|tmp|root|home|Users)/|[A-Z]:\\\\)")
+# The campaign has hostile archives with members such as C:\\CANARY.
+MACHINE = re.compile(r"[\" =](/(work|tmp|root|home|Users)/|[A-Z]:\\\\(?!CANARY))")
 ENTRIES = [entry for path in sorted(RESULTS.glob("*.jsonl")) for entry in Ledger(path).entries()]
 
 
