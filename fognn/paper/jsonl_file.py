@@ -11,7 +11,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from fognn.utils.errors import FileError
-from fognn.utils.files import check_regular, disk_error, write_whole
+from fognn.utils.files import check_regular, disk_error, remove_left, write_whole
 
 __all__ = ["JsonlFile"]
 
@@ -78,9 +78,7 @@ class JsonlFile:
             texts += new.values()
             if texts == [line.raw for line in lines]:
                 return
-            # Temporary files of a process that was killed while it wrote.
-            for left in self.path.parent.glob(f".tmp-*-{self.path.name}"):
-                left.unlink(missing_ok=True)
+            remove_left(self.path)
             with write_whole(self.path) as temporary:
                 temporary.write_bytes(b"".join(line + b"\n" for line in texts))
 

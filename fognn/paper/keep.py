@@ -17,7 +17,7 @@ from fognn.paper.ledger import LedgerEntry, ledger_entry, ledger_of, run_entry
 from fognn.paper.tables import TABLES, Planned, portable, runs_of
 from fognn.training import Config, Result
 from fognn.training.checkpoint import read_checkpoint, rebuild
-from fognn.utils.files import DAMAGE, sha256_of, user_path
+from fognn.utils.files import DAMAGE, remove_left, sha256_of, user_path
 
 __all__ = ["FOLD", "add_run", "enter", "kept_name", "weights_beside"]
 
@@ -143,7 +143,6 @@ def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
     kept = Weights(
         entry.key, entry.seed, epochs, portable(config).to_dict(), fields, net.state_dict()
     )
-    for left in file.parent.glob(f".tmp-*-{file.name}"):  # of a process that was killed
-        left.unlink(missing_ok=True)
+    remove_left(file)
     write_weights(file, kept)
     return sha256_of(file)

@@ -12,6 +12,7 @@ import torch
 from fognn import __version__
 from fognn.datasets.sources import cache_dir, data_dir
 from fognn.utils.errors import FileError
+from fognn.utils.memory import total_memory
 
 __all__ = ["commit", "cores", "device_of", "environment", "peak_memory", "report_environment"]
 
@@ -143,7 +144,5 @@ def _cpu() -> str:
 
 
 def _memory() -> float | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, ValueError, OSError):
-        return None
+    memory = total_memory()
+    return None if memory is None else round(memory / 2**30, 1)

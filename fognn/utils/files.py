@@ -24,6 +24,7 @@ __all__ = [
     "check_regular",
     "disk_error",
     "read_text",
+    "remove_left",
     "sha256_of",
     "unzip",
     "user_path",
@@ -154,6 +155,12 @@ def write_whole(path: Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
             temporary.unlink()
+
+
+def remove_left(path: Path) -> None:
+    r"""Removes temporary files of processes that were killed while they wrote a file."""
+    for left in path.parent.glob(f".tmp-*-{path.name}"):
+        left.unlink(missing_ok=True)
 
 
 def _names(path: Path) -> set[str | Path]:

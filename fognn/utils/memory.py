@@ -1,5 +1,6 @@
 r"""Failed allocations, as messages that name the tensor and what helps."""
 
+import os
 import re
 import traceback
 from collections.abc import Callable, Iterator
@@ -11,7 +12,14 @@ from torch import Tensor
 
 from fognn.utils.errors import FognnError, TrainingError
 
-__all__ = ["MemoryLimitError", "describe", "is_out_of_memory", "memory_errors", "source_too_large"]
+__all__ = [
+    "MemoryLimitError",
+    "describe",
+    "is_out_of_memory",
+    "memory_errors",
+    "source_too_large",
+    "total_memory",
+]
 
 
 class MemoryLimitError(TrainingError):
@@ -30,6 +38,14 @@ class MemoryLimitError(TrainingError):
         super().__init__(f"{cause}: {lower}")
         self.in_sweep = f"{cause}: {in_sweep or lower}"
         self.in_comparison = f"{cause}: {in_comparison or lower}"
+
+
+def total_memory() -> int | None:
+    r"""Returns the memory of this machine in bytes; :obj:`None` if the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -1,6 +1,5 @@
 r"""Reading of ``.npz`` files: every byte that is used is verified by a checksum."""
 
-import os
 import zipfile
 from collections.abc import Container
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fognn.utils.files import check_regular
+from fognn.utils.memory import total_memory
 
 __all__ = ["load_npz", "npz_names"]
 
@@ -66,7 +66,7 @@ def _members(path: Path, file: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     names = [member.filename for member in members]
     if len(set(names)) < len(names):
         raise ValueError("an array is in the file twice")
-    total, memory = sum(member.file_size for member in members), _memory()
+    total, memory = sum(member.file_size for member in members), total_memory()
     if memory is not None and total > memory:
         raise ValueError(f"its arrays declare {total:,} bytes, more than the machine has memory")
     return members
@@ -79,10 +79,3 @@ def _count(path: Path) -> int:
         end = file.read()
     place = end.rindex(b"PK\x05\x06") + 10
     return int.from_bytes(end[place : place + 2], "little")
-
-
-def _memory() -> int | None:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on this system
-        return None

@@ -196,6 +196,12 @@ _MINI = "data/miniimagenet"
 _ZINC_KEPT = stamped(zinc_npz)
 _DATA = ["--draw", "0"]
 
+
+def _mini(name: str, file: str, make: Callable[[Path], None]) -> Format:
+    command = ["data", "miniimagenet", "--split", "train", *_DATA]
+    return Format(name, file, make, lambda folder: MiniImageNet(split="train"), [command])
+
+
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
@@ -393,27 +399,9 @@ FORMATS: dict[str, Format] = {
             checked=True,
             remade=True,
         ),
-        Format(
-            "mini-imagenet.pkl",
-            f"{_MINI}/mini-imagenet-cache-train.pkl",
-            mini_pickle,
-            lambda folder: MiniImageNet(split="train"),
-            [["data", "miniimagenet", "--split", "train", *_DATA]],
-        ),
-        Format(
-            "mini-imagenet.jpg",
-            f"{_MINI}/images/n00000.jpg",
-            mini_images,
-            lambda folder: MiniImageNet(split="train"),
-            [["data", "miniimagenet", "--split", "train", *_DATA]],
-        ),
-        Format(
-            "mini-imagenet.csv",
-            "data/miniimagenet_splits/train.csv",
-            mini_images,
-            lambda folder: MiniImageNet(split="train"),
-            [["data", "miniimagenet", "--split", "train", *_DATA]],
-        ),
+        _mini("mini-imagenet.pkl", f"{_MINI}/mini-imagenet-cache-train.pkl", mini_pickle),
+        _mini("mini-imagenet.jpg", f"{_MINI}/images/n00000.jpg", mini_images),
+        _mini("mini-imagenet.csv", "data/miniimagenet_splits/train.csv", mini_images),
         Format(
             "mini-imagenet.csv.gz",
             "data/miniimagenet_splits/train.csv.gz",

@@ -17,12 +17,12 @@ from tiny_runs import TIMES
 from chaos.commands import run
 from fognn.utils.torch_files import load_torch
 
-__all__ = ["KINDS", "Kind", "bits", "kinds", "prepare"]
+__all__ = ["KINDS", "SMALL", "Kind", "bits", "kinds", "prepare"]
 
 # Of result.json: what the clock and the machine decide, and not the training.
 _MACHINE = ("seconds", "seconds_per_epoch", "peak_memory", "command", "commit", "fingerprint")
 _WIDTHS = ("channels=16", "fog_channels=8", "h1=4", "h2=2")
-_SMALL = [word for width in _WIDTHS for word in ("--set", f"model.{width}")]
+SMALL = [word for width in _WIDTHS for word in ("--set", f"model.{width}")]
 
 
 @dataclass(frozen=True)
@@ -47,24 +47,24 @@ def _kind(name: str, *arguments: str, cached: bool = False) -> Kind:
 KINDS = (
     _kind(
         *("nodes of generated graphs", "pattern", "gcn+fog", "--fraction", "0.001"),
-        *("--epochs", "4", "--batch-size", "4", *_SMALL),
+        *("--epochs", "4", "--batch-size", "4", *SMALL),
         cached=True,
     ),
     _kind(
         *("edges and a plateau of the rate", "tsp", "gatedgcn-e+fog", "--data", "data"),
-        *("--epochs", "4", "--batch-size", "2", *_SMALL, "--set", "training.patience=0"),
+        *("--epochs", "4", "--batch-size", "2", *SMALL, "--set", "training.patience=0"),
         cached=True,
     ),
     _kind(
         *("csv of molecules", "molecules.csv", "gin+fog", "--target-column", "y"),
-        *("--epochs", "5", "--batch-size", "8", "--set", "model.dropout=0.2", *_SMALL),
+        *("--epochs", "5", "--batch-size", "8", "--set", "model.dropout=0.2", *SMALL),
     ),
-    _kind("one graph", "graph.npz", "gcn+fog", "--epochs", "8", *_SMALL),
+    _kind("one graph", "graph.npz", "gcn+fog", "--epochs", "8", *SMALL),
     _kind(
         *("sampled neighbourhoods", "graph.npz", "graphsage+fog", "--neighbors", "3,2"),
-        *("--epochs", "4", "--batch-size", "8", *_SMALL, "--set", "model.layers=2"),
+        *("--epochs", "4", "--batch-size", "8", *SMALL, "--set", "model.layers=2"),
     ),
-    _kind("folds", "folds.npz", "gatedgcn+fog", "--split", "all", "--epochs", "3", *_SMALL),
+    _kind("folds", "folds.npz", "gatedgcn+fog", "--split", "all", "--epochs", "3", *SMALL),
     _kind(
         *("few-shot images", "cifar-fs", "fewshot-gnn+fog", "--data", "data", "--epochs", "3"),
         *("--batch-size", "2", "--set", "training.steps=2", "--set", "data.episodes=4"),
@@ -80,7 +80,7 @@ REAL = (
     ),
     _kind(
         *("IMDB-MULTI, folds", "imdb-multi", "gin+fog", "--epochs", "1", "--batch-size", "200"),
-        *_SMALL,
+        *SMALL,
     ),
 )
 

@@ -13,18 +13,17 @@ from typing import Any
 
 from chaos.commands import Child, Ended, fork, judge, start, wait
 from chaos.findings import Counts
-from chaos.kinds import bits, prepare
+from chaos.kinds import SMALL, bits, prepare
 
 __all__ = ["processes", "sweep_trials"]
 
 _MARK = "FOGNN_CHAOS"
 _GONE = 20.0  # seconds for the workers of a killed sweep to end
 _MOST = 6  # kills of one sweep
-_WIDTHS = ("channels=16", "fog_channels=8", "h1=4", "h2=2")
 _REPRODUCE = [
     *("reproduce", "cluster", "--models", "gcn+fog,gin+fog", "--seeds", "2", "--workers", "2"),
     *("--fraction", "0.0008", "--epochs", "40", "--no-ours", "-q"),
-    *(word for width in _WIDTHS for word in ("--set", f"model.{width}")),
+    *SMALL,
 ]
 _COMPARE = [
     *("compare", "molecules.csv", "--target-column", "y", "--hosts", "gcn", "--seeds", "2"),

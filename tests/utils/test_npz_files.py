@@ -76,7 +76,7 @@ def test_members_that_are_no_arrays(path, member):
 
 
 def test_more_than_the_memory(path, monkeypatch):
-    monkeypatch.setattr(npz_files, "_memory", lambda: 100)
+    monkeypatch.setattr(npz_files, "total_memory", lambda: 100)
     with pytest.raises(ValueError, match="memory"):
         load_npz(path)
 
