@@ -128,20 +128,20 @@ class EpisodeSampler:
 
 
 class Tasks(NamedTuple):
-    r"""A batch of tasks, one for each query, as :class:`fognn.models.FewShotNet` takes them."""
+    r"""A batch of episodes, as :class:`fognn.models.FewShotNet` takes them. Each query, with the
+    support set, is a task."""
 
     support: Tensor  # [B, n_way * k_shot, C, H, W]
     support_labels: Tensor  # [B, n_way * k_shot], in 0..n_way-1
-    query: Tensor  # [B, C, H, W]
-    query_labels: Tensor  # [B], in 0..n_way-1, the target
+    query: Tensor  # [B, n_query, C, H, W]
+    query_labels: Tensor  # [B, n_query], in 0..n_way-1, the target
 
 
 class Episodes:
     r"""The episodes of a sampler with the images of a set: iterates over :class:`Tasks`.
 
-    Every query is a task of its own, a graph of this query and the support set, so
-    :obj:`batch_size` episodes with :obj:`n_query` queries are
-    :obj:`batch_size * n_query` tasks.
+    Every query is a task of its own, a graph of this query and the support set, which the queries
+    of an episode share.
 
     Args:
         images (ImageSet): The images.
@@ -170,18 +170,12 @@ class Episodes:
 
     def tasks(self, batch: Sequence[Episode]) -> Tasks:
         r"""Returns the tasks of some episodes."""
-        support = torch.stack([episode.support for episode in batch])
-        labels = torch.stack([episode.support_labels for episode in batch])
-        images = self.images.read(support.flatten())
-        images = images.view(*support.shape, *images.shape[1:])
-        # The queries of an episode have the same support set.
-        n = self.sampler.n_query
-        return Tasks(
-            images.repeat_interleave(n, 0),
-            labels.repeat_interleave(n, 0),
-            self.images.read(torch.cat([episode.query for episode in batch])),
-            torch.cat([episode.query_labels for episode in batch]),
-        )
+        support, labels, query, query_labels, _ = map(torch.stack, zip(*batch, strict=True))
+        return Tasks(self._read(support), labels, self._read(query), query_labels)
+
+    def _read(self, numbers: Tensor) -> Tensor:
+        images = self.images.read(numbers.flatten())
+        return images.view(*numbers.shape, *images.shape[1:])
 
 
 def _order(philox: np.random.Philox, size: int) -> Tensor:

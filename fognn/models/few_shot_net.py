@@ -6,6 +6,7 @@ from torch_geometric.nn import DenseGraphConv
 
 from fognn.models.summary import summary
 from fognn.nn import AdjacencyMLP, FewShotLayer, ImageEncoder
+from fognn.nn.normalise import Repeats
 from fognn.utils import checks
 
 
@@ -68,8 +69,13 @@ class FewShotNet(Module):
     Shapes:
         - **inputs:**
           support images :math:`(B, S, C, H, W)`, their labels :math:`(B, S)` in
-          :math:`0..n_{way}-1`, query images :math:`(B, C, H, W)`
-        - **outputs:** logits :math:`(B, n_{way})`
+          :math:`0..n_{way}-1`, query images :math:`(B, C, H, W)` or, with several queries for each
+          support set, :math:`(B, Q, C, H, W)`
+        - **outputs:** logits :math:`(B, n_{way})` or :math:`(B, Q, n_{way})`
+
+    Each query is a graph of its own, with the support set: queries do not see each other. In
+    training, outputs and gradients are those of a batch in which the support set is repeated for
+    each query, except for dropout, which draws one mask for an image and its repetitions.
     """
 
     def __init__(
@@ -94,10 +100,12 @@ class FewShotNet(Module):
         self.gnn.reset_parameters()
 
     def forward(self, support: Tensor, label: Tensor, query: Tensor) -> Tensor:
-        if support.dim() != 5 or query.dim() != 4 or support.shape[2:] != query.shape[1:]:
+        several = query.dim() == 5
+        if support.dim() != 5 or query.dim() not in (4, 5) or support.shape[2:] != query.shape[-3:]:
             raise ValueError(
                 "FewShotNet: support must have shape [batch, images, C, H, W] and query "
-                f"[batch, C, H, W], got {list(support.shape)} and {list(query.shape)}"
+                "[batch, C, H, W] or [batch, queries, C, H, W], got "
+                f"{list(support.shape)} and {list(query.shape)}"
             )
         batch, images = support.shape[:2]
         if tuple(label.shape) != (batch, images) or query.size(0) != batch:
@@ -108,11 +116,23 @@ class FewShotNet(Module):
         wrong = checks.outside(label, self.n_way)
         if wrong is not None:
             raise ValueError(f"FewShotNet: label must lie in 0..{self.n_way - 1}, got {wrong}")
-        image = torch.cat([query.unsqueeze(1), support], dim=1)
-        feature = self.cnn(image.flatten(0, 1)).view(batch, images + 1, -1)
+        queries = query.size(1) if several else 1
+        # The support set passes the CNN once, and stands for one copy of it for each query.
+        image = torch.cat([support.flatten(0, 1), query.flatten(0, 1) if several else query])
+        repeats = Repeats((batch * images, batch * queries), (queries, 1))
+        feature = self.cnn(image, repeats)
         code = F.one_hot(label.long(), self.n_way).to(feature.dtype)
-        code = F.pad(code, (0, 0, 1, 0))  # the query has no label
-        return self.gnn(torch.cat([feature, code], dim=-1))
+        known = torch.cat([feature[: batch * images].view(batch, images, -1), code], dim=-1)
+        asked = F.pad(feature[batch * images :], (0, self.n_way))  # the query has no label
+        x = torch.cat(
+            [
+                asked.view(batch, queries, 1, -1),
+                known.unsqueeze(1).expand(-1, queries, -1, -1),
+            ],
+            dim=2,
+        )
+        out = self.gnn(x.flatten(0, 1))
+        return out.view(batch, queries, -1) if several else out
 
     def summary(self) -> None:
         r"""Prints a table of the network's layers, their shapes and their parameters."""

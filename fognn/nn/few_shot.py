@@ -14,6 +14,7 @@ from torch.nn import BatchNorm2d, Conv2d, Dropout2d, LeakyReLU, MaxPool2d, Modul
 from torch_geometric.nn import BatchNorm, DenseGraphConv, Linear
 
 from fognn.nn.fog import FOG
+from fognn.nn.normalise import Repeats, repeated_norm
 from fognn.utils import checks
 
 
@@ -61,8 +62,19 @@ class AdjacencyMLP(Module):
     def forward(self, x: Tensor) -> Tensor:
         _tasks("AdjacencyMLP", x, self.in_channels)
         batch, nodes, channels = x.shape
-        difference = (x.unsqueeze(2) - x.unsqueeze(1)).abs()
-        score = self.mlp(difference.view(-1, channels)).view(batch, nodes, nodes)
+        # The difference is symmetric, so each pair passes the MLP once. It counts twice in the
+        # batch norms, and the zero difference of a node to itself once for each node.
+        v, u = torch.triu_indices(nodes, nodes, 1, device=x.device)
+        pairs = len(v)
+        number = torch.arange(pairs, device=x.device)
+        signs = x.new_zeros(pairs + 1, nodes)
+        signs[number, v], signs[number, u] = 1.0, -1.0
+        difference = (signs @ x.transpose(0, 1).reshape(nodes, -1)).abs_().view(-1, channels)
+        repeats = Repeats((pairs * batch, batch), (2, nodes))
+        score = through(self.mlp, difference, repeats).view(pairs + 1, batch)
+        place = torch.full((nodes, nodes), pairs, device=x.device)
+        place[v, u] = place[u, v] = number
+        score = score.index_select(0, place.flatten()).t().view(batch, nodes, nodes)
         self_entry = torch.eye(nodes, dtype=torch.bool, device=x.device)
         return score.masked_fill(self_entry, float("-inf")).softmax(dim=-1)
 
@@ -158,7 +170,9 @@ class ImageEncoder(Module):
         image_channels (int, optional): Number of colour channels. (default: :obj:`3`)
 
     Shapes:
-        - **inputs:** images :math:`(N, C_{image}, H, W)`
+        - **inputs:**
+          images :math:`(N, C_{image}, H, W)`, and, if some of them occur several times in the
+          batch that they stand for, their :class:`~fognn.nn.normalise.Repeats` *(optional)*
         - **outputs:** features :math:`(N, F_{out})`
     """
 
@@ -180,6 +194,7 @@ class ImageEncoder(Module):
             *_convolution(128, 256, padding=1),
             Dropout2d(0.5),
         )
+        self.conv.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.lin = Linear(256 * side * side, out_channels)
         self.norm = BatchNorm(out_channels)
 
@@ -189,14 +204,33 @@ class ImageEncoder(Module):
             if hasattr(module, "reset_parameters"):
                 module.reset_parameters()
 
-    def forward(self, image: Tensor) -> Tensor:
+    def forward(self, image: Tensor, repeats: Repeats | None = None) -> Tensor:
         expected = [self.in_channels, self.image_size, self.image_size]
         if image.dim() != 4 or list(image.shape[1:]) != expected:
             raise ValueError(
                 f"ImageEncoder: image must have shape [images, {', '.join(map(str, expected))}], "
                 f"got {list(image.shape)}"
             )
-        return self.norm(self.lin(self.conv(image).flatten(1)))
+        if repeats is None:
+            repeats = Repeats((len(image),), (1,))
+        elif sum(repeats.sizes) != len(image):
+            raise ValueError(
+                f"ImageEncoder: the sizes of repeats must add up to {len(image)}, the number of "
+                f"images, got {repeats.sizes}"
+            )
+        # Convolutions, norms and pools on the CPU are faster with the channels last.
+        image = image.contiguous(memory_format=torch.channels_last)
+        feature = self.lin(through(self.conv, image, repeats).flatten(1))
+        return repeated_norm(self.norm, feature, repeats)
+
+
+def through(layers: Sequential, x: Tensor, repeats: Repeats) -> Tensor:
+    r"""Runs layers on the distinct rows of a batch, see :func:`fognn.nn.normalise.repeated_norm`.
+    Dropout draws one mask for a row and its repetitions."""
+    for layer in layers:
+        norm = isinstance(layer, BatchNorm | BatchNorm2d)
+        x = repeated_norm(layer, x, repeats) if norm else layer(x)
+    return x
 
 
 def _convolution(in_channels: int, out_channels: int, padding: int) -> list[Module]:

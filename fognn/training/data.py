@@ -33,6 +33,7 @@ __all__ = [
     "joint_fingerprint",
     "notes_of",
     "open_split",
+    "queries_of",
     "splits_of",
     "task_of",
 ]
@@ -53,6 +54,11 @@ class Loader(Protocol):
 def few_shot(data: DataConfig) -> bool:
     r"""Returns whether the dataset consists of images for few-shot learning."""
     return not is_own(data) and _entry(data).kind == "images"
+
+
+def queries_of(data: DataConfig) -> int | None:
+    r"""Returns the number of queries of an episode; :obj:`None` for graphs."""
+    return data.n_query if few_shot(data) else None
 
 
 def folded(data: DataConfig) -> bool:
@@ -102,10 +108,10 @@ def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -
     train = split == "train"
     ranks = (rank, world_size) if train else (0, 1)
     if few_shot(data):
-        images = _images(data, split)
+        images = _entry(data).open(split, data.folder)
         seed = config.seed if train else data.seed
-        tasks = config.training.steps * size if train else data.episodes
-        return EpisodeLoader(images, data, tasks, size, seed, train, *ranks)
+        episodes = config.training.steps * size if train else data.episodes
+        return EpisodeLoader(images, data, episodes, size, seed, train, *ranks)
     if is_own(data):
         return open_own_split(config, split, *ranks)
     return PackedLoader(
@@ -165,17 +171,18 @@ def _tensors(pack: Pack) -> list[Any]:
 
 @dataclass
 class EpisodeLoader:
-    r"""A loader of few-shot tasks, each with its own support set and one query.
+    r"""A loader of few-shot episodes.
 
-    Each epoch of the training has new tasks; validation and test have the same ones in every epoch.
+    Each epoch of the training has new episodes; validation and test have the same ones in every
+    epoch.
 
     Args:
         images (ImageSet): The images.
-        data (DataConfig): The numbers of classes and of images of a task.
-        tasks (int): Number of tasks in an epoch.
-        batch_size (int): Number of tasks in a batch, over all ranks.
-        seed (int): The seed of the tasks.
-        train (bool): Whether each epoch has new tasks.
+        data (DataConfig): The numbers of classes, support images and queries of an episode.
+        episodes (int): Number of episodes in an epoch.
+        batch_size (int): Number of episodes in a batch, over all ranks.
+        seed (int): The seed of the episodes.
+        train (bool): Whether each epoch has new episodes.
         rank (int, optional): The rank of this process. (default: :obj:`0`)
         world_size (int, optional): Number of ranks. (default: :obj:`1`)
         epoch (int, optional): The epoch, from 0. (default: :obj:`0`)
@@ -183,7 +190,7 @@ class EpisodeLoader:
 
     images: ImageSet
     data: DataConfig
-    tasks: int
+    episodes: int
     batch_size: int
     seed: int
     train: bool
@@ -196,34 +203,28 @@ class EpisodeLoader:
             self.images.labels,
             self.data.n_way,
             self.data.k_shot,
+            self.data.n_query,
             seed=self.seed,
             names=self.images.classes,
         )
-        self.episodes = Episodes(self.images, self.sampler)
+        self.batches = Episodes(self.images, self.sampler)
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return -(-self.tasks // self.batch_size)
+        return -(-self.episodes // self.batch_size)
 
     def __iter__(self) -> Iterator[Tasks]:
-        first = self.epoch * self.tasks if self.train else 0
-        for start in range(first, first + self.tasks, self.batch_size):
-            end = min(start + self.batch_size, first + self.tasks)
+        first = self.epoch * self.episodes if self.train else 0
+        for start in range(first, first + self.episodes, self.batch_size):
+            end = min(start + self.batch_size, first + self.episodes)
             numbers = range(start + self.rank, end, self.world_size)
-            yield self.episodes.tasks([self.sampler.episode(number) for number in numbers])
+            yield self.batches.tasks([self.sampler.episode(number) for number in numbers])
 
 
 def _entry(data: DataConfig) -> DatasetInfo:
     return dataset_info("zinc" if data.name == PLAIN_ZINC else data.name)
-
-
-def _images(data: DataConfig, split: str) -> ImageSet:
-    entry = _entry(data)
-    # Omniglot's usual split has no validation classes: validate on tasks of training classes.
-    images: ImageSet = entry.open(split if split in entry.splits else "train", data.folder)
-    return images
 
 
 def _graphs(data: DataConfig, split: str) -> Any:

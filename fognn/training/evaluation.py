@@ -15,7 +15,7 @@ from fognn.ops import adjacency
 from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, TrainingConfig
-from fognn.training.data import open_split
+from fognn.training.data import open_split, queries_of
 from fognn.training.environment import device_of
 from fognn.training.fabric import make_fabric, threads_of
 from fognn.training.objective import Meter, loss_of, std_of
@@ -29,7 +29,8 @@ __all__ = ["answer", "evaluate", "evaluate_model"]
 def answer(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
     r"""Runs a network on a batch; returns its predictions and the targets."""
     if hasattr(batch, "support"):
-        return model(batch.support, batch.support_labels, batch.query), batch.query_labels
+        out = model(batch.support, batch.support_labels, batch.query)
+        return out.flatten(0, 1), batch.query_labels.flatten()
     edge_attr = batch.edge_attr if "edge_attr" in batch else None
     # Plain tensors, because torch.compile would retrace PyG's EdgeIndex for each batch.
     edges = adjacency(batch.edge_index, batch.num_nodes)
@@ -45,8 +46,11 @@ def evaluate_model(
     classes: int,
     fabric: Fabric,
     std: Tensor | None = None,
+    queries: int | None = None,
 ) -> dict[str, float]:
-    r"""Returns the ``"loss"`` of a split, and its metric over ``"batches"`` and over ``"items"``.
+    r"""Returns the ``"loss"`` of a split, and its metric over ``"batches"`` and over ``"items"``;
+    for few-shot images also the half-width of the ``"interval"``, see
+    :class:`~fognn.training.objective.Meter`.
 
     Ranks evaluate whole batches in turn, so that the average over batches does not depend on the
     number of ranks.
@@ -59,8 +63,9 @@ def evaluate_model(
         fabric (Fabric): The devices and ranks.
         std (torch.Tensor, optional): As in :func:`~fognn.training.objective.loss_of`.
             (default: :obj:`None`)
+        queries (int, optional): The number of queries of an episode. (default: :obj:`None`)
     """
-    meter = Meter(training, classes, fabric)
+    meter = Meter(training, classes, fabric, queries)
     model.eval()
     with torch.no_grad():
         for batch in islice(loader, fabric.global_rank, None, fabric.world_size):
@@ -98,7 +103,9 @@ def evaluate(
 
     Returns:
         The loss, and the metric over batches and over items, with the names of the columns of
-        ``metrics.csv``. For a run over folds, the mean over folds, each at its own checkpoint.
+        ``metrics.csv``; for few-shot images also the half-width of the 95 % interval over
+        episodes, as ``accuracy_interval``. For a run over folds, the mean over folds, each at its
+        own checkpoint.
     """
     folds = sorted(user_path(run).glob("fold-*/config.yaml"))
     if folds:
@@ -119,11 +126,10 @@ def evaluate(
         loader = open_split(config, split)
         model, std = fabric.setup(net), std_of(task)
         batches = BusyCores.watch(loader, fabric.device.type)
-        scores = evaluate_model(model, batches, config.training, classes, fabric, std)
+        queries = queries_of(config.data)
+        scores = evaluate_model(model, batches, config.training, classes, fabric, std, queries)
     metric = config.training.metric
-    return {"loss": scores["loss"]} | {
-        f"{metric}_{kind}": scores[kind] for kind in ("batches", "items")
-    }
+    return {name if name == "loss" else f"{metric}_{name}": scores[name] for name in scores}
 
 
 def _here(

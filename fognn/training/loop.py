@@ -32,6 +32,7 @@ from fognn.training.data import (
     joint_fingerprint,
     notes_of,
     open_split,
+    queries_of,
     splits_of,
     task_of,
 )
@@ -170,6 +171,7 @@ def _train(
 ) -> Result:
     training, task, net = config.training, parts.task, parts.net
     train, val, classes, std = parts.train, parts.val, parts.classes, std_of(task)
+    queries = queries_of(config.data)
     if fabric.world_size > 1:
         net = synchronise(net)
     module: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
@@ -279,7 +281,7 @@ def _train(
             train_scores = meter.compute()
 
             start = time.perf_counter()
-            val_scores = evaluate_model(model, val, training, classes, fabric, std)
+            val_scores = evaluate_model(model, val, training, classes, fabric, std, queries)
             if not math.isfinite(val_scores["loss"]):
                 what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
                 if epoch + 1 == training.epochs or not _may_pass(net, state):
@@ -322,12 +324,12 @@ def _train(
     if "test" in splits_of(config.data):
         loader = open_split(config, "test")
         checksums.append(fingerprint(loader))
-        test = {"last": evaluate_model(model, loader, training, classes, fabric, std)}
+        test = {"last": evaluate_model(model, loader, training, classes, fabric, std, queries)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt
         best = read_checkpoint(folder / "best.ckpt")
         with content_of(folder / "best.ckpt"):
             net.load_state_dict(best["model"])
-        test["best"] = evaluate_model(model, loader, training, classes, fabric, std)
+        test["best"] = evaluate_model(model, loader, training, classes, fabric, std, queries)
     result = summarise(
         config,
         folder,

@@ -1,17 +1,14 @@
 """BatchNorm over the batch of all ranks, on any device."""
 
-from typing import Any
-
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 import torch_geometric.nn as pyg_nn
 from torch import Tensor
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 from torch.nn import BatchNorm1d, BatchNorm2d, Module
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from fognn.nn.normalise import Normalise, precision_of
 from fognn.nn.norms import move_statistics
 
 
@@ -103,7 +100,10 @@ class _Synchronised(_BatchNorm):
             )
         if self.track_running_stats:
             move_statistics(self, mean, squares / (count - 1))
-        return _Normalise.apply(x, self.weight, self.bias, mean, squares / count, count, self.eps)
+        var = squares / count
+        return Normalise.apply(
+            x, self.weight, self.bias, mean, var, count, self.eps, dist.all_reduce
+        )
 
 
 class SyncBatchNorm1d(_Synchronised, BatchNorm1d):
@@ -138,7 +138,7 @@ def _moments(x: Tensor) -> tuple[int, Tensor, Tensor]:
     message = torch.zeros(2 * channels + 1, dtype=torch.float64, device=x.device)
     if x.numel() > 0:
         count = x.numel() // channels
-        mean, var = torch.batch_norm_update_stats(x.to(_precision(x)), None, None, 0.0)
+        mean, var = torch.batch_norm_update_stats(x.to(precision_of(x)), None, None, 0.0)
         message[:channels] = mean
         message[channels:-1] = var
         message[channels:-1] *= count
@@ -149,65 +149,3 @@ def _moments(x: Tensor) -> tuple[int, Tensor, Tensor]:
     total = int(counts.sum())
     mean = (counts * means).sum(dim=0) / max(total, 1)
     return total, mean, (squares + counts * (means - mean).square()).sum(dim=0)
-
-
-def _precision(x: Tensor) -> torch.dtype:
-    """Returns the dtype of the statistics of ``x``: at least float32, also under autocast."""
-    return torch.promote_types(x.dtype, torch.float32)
-
-
-class _Normalise(Function):
-    """Computes ``(x - mean) / sqrt(var + eps) * weight + bias``. Mean and variance are those of the
-    ``x`` of all ranks, and the backward pass differentiates through them."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        mean: Tensor,
-        var: Tensor,
-        count: int,
-        eps: float,
-    ) -> Tensor:
-        mean, var = mean.to(_precision(x)), var.to(_precision(x))
-        ctx.save_for_backward(x, weight, mean, var)
-        ctx.count, ctx.eps = count, eps
-        return _affine(x, mean, var, weight, bias, eps)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, mean, var = ctx.saved_tensors
-        if x.numel() > 0:
-            # With train=False, this computes sum(grad * x_hat) and sum(grad) in one pass.
-            _, grad_weight, grad_bias = torch.ops.aten.native_batch_norm_backward(
-                grad, x, None, mean, var, None, None, False, ctx.eps, [False, True, True]
-            )
-        else:
-            grad_weight, grad_bias = torch.zeros_like(mean), torch.zeros_like(mean)
-        sums = torch.stack([grad_weight, grad_bias]).double()
-        dist.all_reduce(sums)
-
-        grad_x = None
-        needs_x, needs_weight, needs_bias, *_ = ctx.needs_input_grad
-        if needs_x:
-            scale = (var + ctx.eps).rsqrt()
-            if weight is not None:
-                scale = scale * weight
-            back = (sums / -ctx.count * scale).to(mean.dtype)
-            grad_x = _affine(x.to(mean.dtype), mean, var, back[0], back[1], ctx.eps)
-            grad_x = grad_x.addcmul_(grad, scale.view(-1, *[1] * (x.dim() - 2))).to(x.dtype)
-        grad_weight = grad_weight if needs_weight else None
-        grad_bias = grad_bias if needs_bias else None
-        return grad_x, grad_weight, grad_bias, None, None, None, None
-
-
-def _affine(
-    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Tensor:
-    """Computes ``x_hat * weight + bias`` in the precision of the statistics, in one pass."""
-    weight = weight if weight is None else weight.to(mean.dtype)
-    bias = bias if bias is None else bias.to(mean.dtype)
-    return F.batch_norm(x, mean, var, weight, bias, eps=eps)

@@ -122,22 +122,21 @@ def numbered_images() -> ImageSet:
     return ImageSet(images, LABELS, [str(i) for i in range(10)])
 
 
-def test_every_query_is_a_task():
+def test_queries_of_an_episode_share_the_support_set():
     images = numbered_images()
     sampler = EpisodeSampler(images.labels, 5, 2, 3, episodes=5)
     batches = list(Episodes(images, sampler, batch_size=2))
-    assert [len(batch.query) for batch in batches] == [6, 6, 3]
+    assert [len(batch.query) for batch in batches] == [2, 2, 1]
     assert len(Episodes(images, sampler, batch_size=2)) == 3
     tasks = batches[1]
-    assert tasks.support.shape == (6, 10, 3, 4, 5)
-    assert tasks.support_labels.shape == (6, 10)
-    assert tasks.query.shape == (6, 3, 4, 5)
-    for i in range(6):
-        episode = sampler.episode(2 + i // 3)
+    assert tasks.support.shape == (2, 10, 3, 4, 5)
+    assert tasks.query.shape == (2, 3, 3, 4, 5)
+    for i in range(2):
+        episode = sampler.episode(2 + i)
         assert (255 * tasks.support[i, :, 0, 0, 0]).round().tolist() == episode.support.tolist()
         assert tasks.support_labels[i].tolist() == episode.support_labels.tolist()
-        assert (255 * tasks.query[i, 0, 0, 0]).round() == episode.query[i % 3]
-        assert tasks.query_labels[i] == episode.query_labels[i % 3]
+        assert (255 * tasks.query[i, :, 0, 0, 0]).round().tolist() == episode.query.tolist()
+        assert tasks.query_labels[i].tolist() == episode.query_labels.tolist()
 
 
 def test_sampler_of_other_images_is_refused():

@@ -1,5 +1,8 @@
+import csv
 import dataclasses
+import gzip
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +15,8 @@ from tiny_images import CLASSES, tiny_images, write_cifar
 from tiny_runs import molecules, tiny
 from torch import Tensor
 
-from fognn.datasets.catalog import CATALOG, dataset_info
-from fognn.datasets.episodes import Episodes, EpisodeSampler
+from fognn.datasets.catalog import CATALOG
+from fognn.datasets.episodes import Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import ImageSet
 from fognn.datasets.graph_files import write_graphs
 from fognn.models import TASKS, create_model
@@ -30,6 +33,7 @@ from fognn.training.data import (
     splits_of,
     task_of,
 )
+from fognn.training.evaluation import answer
 
 SPLITS = ("train", "val", "test")
 COUNTS = {"train": 9, "val": 5, "test": 4}
@@ -235,21 +239,60 @@ def test_wrong_splits_and_names(folder: Path) -> None:
         task_of(DataConfig("mnist"))
 
 
-def test_omniglot_validates_on_new_tasks_of_its_training_classes(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    def make(split: str, data: str | None) -> ImageSet:
-        asked.append(split)
-        return numbered(8, 3)
-
-    entry = dataclasses.replace(dataset_info("omniglot"), make=make)
-    monkeypatch.setattr(module, "dataset_info", lambda name: entry)
-    run = protocol("omniglot", "gnn", 0, {"data.episodes": 2, "training.steps": 2})
+@pytest.mark.parametrize("name", ["omniglot", "cifar-fs"])
+def test_episodes_of_the_real_splits_have_no_class_in_common(real_data: Path, name: str) -> None:
+    """A rotated character counts as the character itself."""
+    seen: dict[str, set[str]] = {}
     for split in SPLITS:
-        assert len(open_split(run, split)) == (2 if split == "train" else 1)
-    assert asked == ["train", "train", "test"]
+        loader = open_split(protocol(name, "gnn", 0, {"data.folder": str(real_data)}), split)
+        assert isinstance(loader, EpisodeLoader)
+        sets = [loader.images.classes[c] for n in range(300) for c in classes_of(loader, n)]
+        seen[split] = {re.sub("/rot[0-9]+$", "", label) for label in sets}
+        assert len(seen[split]) > 15
+    assert not seen["train"] & seen["val"]
+    assert not seen["test"] & (seen["train"] | seen["val"])
+
+
+def classes_of(loader: EpisodeLoader, number: int) -> list[int]:
+    """The classes of an episode, of its support images and of its queries."""
+    episode = loader.sampler.episode(number)
+    labels = loader.images.labels
+    assert torch.equal(labels[episode.support], episode.classes[episode.support_labels])
+    assert torch.equal(labels[episode.query], episode.classes[episode.query_labels])
+    return episode.classes.tolist()
+
+
+def test_the_real_split_of_mini_imagenet_has_no_class_in_two_parts(real_data: Path) -> None:
+    parts = []
+    for split in SPLITS:
+        path = real_data / "miniimagenet_splits" / f"{split}.csv.gz"
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            parts.append({row["label"] for row in csv.DictReader(file)})
+    assert [len(part) for part in parts] == [64, 16, 20]
+    assert len(set.union(*parts)) == 100
+
+
+def test_the_labels_of_queries_are_no_input() -> None:
+    """Other labels of the queries change the target, and nothing that the network gets."""
+    images = numbered(20, 10)
+    sampler = EpisodeSampler(images.labels, 5, 2, 5, episodes=4)
+    batch = list(sampler)
+    others = [e._replace(query_labels=(e.query_labels + 1) % 5) for e in batch]
+    seen, other = (Episodes(images, sampler).tasks(some) for some in (batch, others))
+    assert not torch.equal(seen.query_labels, other.query_labels)
+
+    def inputs(tasks: Tasks) -> list[Tensor]:
+        given: list[Tensor] = []
+
+        def net(*arguments: Tensor) -> Tensor:
+            given.extend(arguments)
+            return torch.zeros(4, 5, 5)
+
+        answer(net, tasks)  # type: ignore[arg-type]
+        return given
+
+    for one, two in zip(inputs(seen), inputs(other), strict=True):
+        assert torch.equal(one, two)
 
 
 def numbered(classes: int, each: int) -> ImageSet:
@@ -269,7 +312,7 @@ def episodes(loader: EpisodeLoader, epoch: int = 0) -> list[list[tuple[int, ...]
     loader.set_epoch(epoch)
 
     def numbers(support: Tensor, query: Tensor) -> list[tuple[int, ...]]:
-        pixels = torch.cat([support.flatten(1), query.flatten(1)], dim=1)
+        pixels = torch.cat([support.flatten(1), query.flatten(1)], dim=1)  # one query
         return [tuple(row) for row in (255 * pixels).round().int().tolist()]
 
     return [numbers(batch.support, batch.query) for batch in loader]
@@ -292,6 +335,13 @@ def test_training_never_sees_an_episode_twice() -> None:
     ]
     assert seen == expected
     assert episodes(train, 1) == episodes(train, 1), "an epoch can be repeated after a kill"
+
+
+def test_batches_are_episodes_with_their_queries() -> None:
+    data = dataclasses.replace(DATA, n_query=3)
+    batches = list(EpisodeLoader(numbered(20, 10), data, 6, 4, 0, True))
+    assert [tuple(batch.query.shape[:2]) for batch in batches] == [(4, 3), (2, 3)]
+    assert [tuple(batch.support.shape[:2]) for batch in batches] == [(4, 8), (2, 8)]
 
 
 def test_validation_sees_the_same_episodes_in_every_epoch() -> None:
