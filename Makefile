@@ -47,6 +47,7 @@ format: install
 benchmark: install
 	$(BIN)/python benchmarks/layers.py
 	$(BIN)/python benchmarks/loader.py
+	$(BIN)/python benchmarks/few_shot.py
 
 chaos: install
 	rm -rf chaos

@@ -33,6 +33,17 @@ def test_benchmarks(name: str, tmp_path: Path) -> None:
         assert literal > 5
 
 
+def test_the_few_shot_benchmark(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    small = ["--cases", 3, "--episodes", 2, "--repeats", 1, "--threads", 1]
+    run("benchmarks/few_shot.py", *small, "--json", file)
+    steps, numbers = json.loads(file.read_text())["tables"].values()
+    assert len(steps) == len(numbers) == 3
+    for row in numbers:  # differences, not times: they may be asserted
+        assert row["logits, 64 bit"] < 1e-10
+        assert row["loss, 32 bit"] < 1e-3
+
+
 def test_the_loops_benchmark(tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     run("benchmarks/loops.py", "--only", "dropout", "--repeats", 1, "--json", file)
