@@ -80,6 +80,8 @@ class DataConfig:
     """Few-shot images: number of classes in a task."""
     k_shot: Count = 1
     """Few-shot images: number of labelled images of each class."""
+    n_query: Count = 1
+    """Few-shot images: number of queries in an episode; training.batch_size counts queries."""
     episodes: Count = 2000
     """Few-shot images: number of tasks to validate and to test on."""
     target: str | None = None
