@@ -216,8 +216,9 @@ def verify(
     """Evaluate the kept weights of tables on the test split and compare with the ledger.
 
     A line for each network: its figures at the last epoch (for few-shot images, at the best one),
-    as means over batches and over items, in the ledger and here. They must be equal to the last digit that tables print. The exit code is 1
-    if a figure differs, if a file is missing or damaged, or if no line of the ledger names it.
+    as means over batches and over items, in the ledger and here. They must be equal to the last
+    digit that tables print. The exit code is 1 if a figure differs, if a file is missing or
+    damaged, or if no line of the ledger names it.
 
     \b
     Examples:
