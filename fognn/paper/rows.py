@@ -28,7 +28,7 @@ class Row:
         weight_decay (float): The weight of the L2 penalty.
         schedule (str): ``"plateau"``, with ``patience`` and ``min_lr``, or ``"step"``, with
             ``step`` and ``epochs``.
-        batch_size (int): Number of graphs, or tasks, in a batch.
+        batch_size (int): Number of graphs, or few-shot episodes, in a batch.
         metric (str): ``"accuracy"`` in %, ``"mae"`` or ``"f1"``.
         table (int, optional): The number of the table; :obj:`None` for a row of our own.
             (default: :obj:`None`)

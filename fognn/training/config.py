@@ -81,9 +81,9 @@ class DataConfig:
     k_shot: Count = 1
     """Few-shot images: number of labelled images of each class."""
     n_query: Count = 1
-    """Few-shot images: number of queries in an episode; training.batch_size counts queries."""
+    """Few-shot images: number of queries of an episode, each a task of its own."""
     episodes: Count = 2000
-    """Few-shot images: number of tasks to validate and to test on."""
+    """Few-shot images: number of episodes to validate and to test on."""
     target: str | None = None
     """csv file: the column to learn, or several columns with commas between them."""
     task: Literal["auto", "regression", "classification"] = "auto"
@@ -126,7 +126,7 @@ class TrainingConfig:
     """Metric: mae or rmse (numbers); accuracy, balanced_accuracy (mean recall of the classes), f1
     (of class 1), roc_auc or average_precision (each the mean over columns or classes)."""
     batch_size: Count = 128
-    """Number of graphs, few-shot tasks, or nodes with sampled neighbours, in a batch, over all
+    """Number of graphs, few-shot episodes, or nodes with sampled neighbours, in a batch, over all
     ranks."""
     epochs: Count = 1000
     """Maximum number of epochs."""

@@ -138,6 +138,7 @@ def place(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(ready / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOGNN_DATA", str(ready / "data"))
+    monkeypatch.setenv("FOGNN_WEIGHTS", "weights")
     return tmp_path
 
 
