@@ -73,7 +73,7 @@ def test_a_published_figure_stands_below_the_table(tmp_path: Path) -> None:
     assert f"{text}." in one_line(report_table("omniglot", tmp_path))
     add(tmp_path, "omniglot", "gnn-1shot", [98.9])
     shown = report_table("omniglot", tmp_path, "markdown")
-    assert f"{text}; here it is -0.30 away." in one_line(shown)
+    assert f"{text}; the difference here is -0.30." in one_line(shown)
     assert "99.20" not in "".join(lines(shown)["GNN, 1-shot"])
     assert "published" not in report_table("cifar-fs", tmp_path)
 
@@ -141,6 +141,7 @@ def test_the_front_page_keeps_the_two_apart(tmp_path: Path) -> None:
     made = overview_context(read_measurements(tmp_path))
     assert sum(line["rows"] for line in made["tables"]) == 72
     assert sum(line["measured"] for line in made["tables"]) == 0
+    assert made["made"] == "", "nothing that the claims rest on"
     assert [line["name"] for line in made["own_tables"]] == list(OWN)
     assert (made["own_tables"][0]["measured"], made["own_tables"][0]["rows"]) == (1, 3)
     assert all(claim["table"] not in OWN for claim in made["claims"] + made["waiting"])
@@ -162,7 +163,8 @@ def test_the_page_of_a_table(tmp_path: Path) -> None:
     assert len(part["header"]) == len(gnn["cells"]) + 2
     assert gnn["cells"][1].text == "97.000 ± 0.310"
     assert any("Garcia and Bruna" in note for note in part["notes"])
-    assert any("95 % interval over the test episodes" in note for note in part["notes"])
+    assert "with one seed, the 95 % interval over the test episodes" in made["how"]
+    assert any("says nothing about other seeds" in note for note in part["notes"])
     assert not any("the paper, mean" in figure.json for figure in made["figures"])
     assert [pair["title"] for pair in part["curves"]] == ["GNN, 1-shot and GNN+FOG, 1-shot"]
 

@@ -152,8 +152,8 @@ def _table(name: str, measurements: Measurements) -> dict[str, Any]:
 
 
 def _made(measurements: Measurements) -> str:
-    r"""The number of runs, their days and their commits, in a sentence."""
-    entries = list(measurements.entries())
+    r"""The number of runs of the paper's tables, their days and their commits, in a sentence."""
+    entries = [entry for entry in measurements.entries() if TABLES[entry.table].number]
     if not entries:
         return ""
     days = sorted({entry.finished[:10] for entry in entries})
@@ -264,8 +264,8 @@ def _notes(lines: Sequence[TableLine], metric: Metric) -> list[str]:
         )
     if any(line.interval is not None for line in lines):
         notes.append(
-            "±, with one seed: the 95 % interval over the test episodes, the paper's form; it says "
-            "nothing about other seeds. With several seeds: the standard deviation over seeds."
+            "The interval of one seed is over its episodes and says nothing about other seeds, "
+            "which may show the opposite."
         )
     elif any(len(line.entries) == 1 for line in lines):
         notes.append(
@@ -347,16 +347,18 @@ def _how(lines: Sequence[TableLine]) -> str:
             "episodes of the test classes at the epoch with the best validation accuracy, over all "
             "items"
         )
-        spread = ""
+        spread = (
+            "; with one seed, the 95 % interval over the test episodes, which is the paper's form"
+        )
     else:
         shown = (
             "the test split at the last epoch, the mean over the batches, as in the paper's "
             "benchmark"
         )
-        spread = " ± is the standard deviation over seeds."
+        spread = ""
     return (
         f"Shown is the metric on {shown}; the page of each run has the other averages and epochs."
-        f"{spread}"
+        f" ± is the standard deviation over seeds{spread}."
         + (" FOG − host: the difference between runs of the same seed." * _has_hosts(lines))
     )
 

@@ -161,7 +161,7 @@ def published_notes(lines: Sequence[TableLine]) -> list[str]:
             continue
         text = f"{line.label} is published at {row.published:.{row.digits}f} by {row.published_by}"
         if line.mean is not None:
-            text += f"; here it is {line.mean - row.published:+.{row.digits}f} away"
+            text += f"; the difference here is {line.mean - row.published:+.{row.digits}f}"
         notes.append(f"{text}.")
     return notes
 
