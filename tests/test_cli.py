@@ -625,6 +625,7 @@ def test_a_job_array(run) -> None:
         (["reproduce", "zinc", "--models", "gcm"], 1, "models must be rows of the table"),
         (["reproduce", "zinc", "--export", "pbs"], 2, "--export must be slurm"),
         (["reproduce", "cluster", "--workers", "many", *TABLE_OF_SECONDS], 1, "workers must be"),
+        (["reproduce", "few-shot"], 1, "put miniimagenet/mini-imagenet-cache-train.pkl"),
         (["table", "zink"], 1, "did you mean 'zinc'"),
         (["table", "zinc", "--csv", "--latex"], 2, "only one of --latex and --csv"),
         (["table", "zinc", "--at", "noon"], 1, "at must be one of"),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from kept_runs import kept_run, use_tiny_data
+from tiny_images import write_cifar
+from tiny_own_rows import use_small_rows
 
 from fognn.cli import main
 from fognn.paper.tables import plan
@@ -127,3 +129,28 @@ def test_a_name_without_weights(run) -> None:
             r"clone .* FOGNN_WEIGHTS .*\n",
             err,
         )
+
+
+def test_a_table_of_our_own(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_small_rows(monkeypatch)
+    write_cifar(tmp_path / "data", images=8)
+    monkeypatch.setenv("FOGNN_DATA", str(tmp_path / "data"))
+    shots = ("--set", "data.n_way=5", "--set", "data.k_shot=1")
+    options = ("--quiet", "--no-ledger", "--set", "machine.threads=1")
+    code, _, err = run("train", "cifar-fs-5way-1shot", "fewshot-gnn+fog", *options)
+    assert code == 0, err
+    assert run("train", "cifar-fs", "fewshot-gnn", *shots, *options)[0] == 0
+    folders = [f"runs/cifar-fs/{name}-1shot-seed0" for name in ("gnn+fog", "gnn")]
+    code, out, err = run("collect", *folders)
+    assert (code, out.splitlines()) == (0, [folder.removeprefix("runs/") for folder in folders])
+    code, out, _ = run("table", "cifar-fs")
+    assert code == 0
+    assert out.startswith("CIFAR-FS-5way-1shot: accuracy (%), higher is better; not in the paper.")
+    code, out, _ = run("verify", "cifar-fs")
+    assert code == 0
+    assert out.count(" ok\n") == 2
+    assert run("evaluate", "cifar-fs/gnn-1shot")[0] == 0
+    assert run("report", "-o", "site")[0] == 0
+    assert Path("site/runs/cifar-fs/gnn-1shot-seed0.html").is_file()
+    code, out, _ = run("reproduce", "cifar-fs", "--models", "gnn-1shot", "--dry-run")
+    assert (code, out.splitlines()[0]) == (0, "cifar-fs/gnn-1shot-seed0: finished")

@@ -28,6 +28,7 @@ def tiny_images(folder: Path, model: str = "gnn", **values: Any) -> Config:
     usual = {
         "data.folder": str(folder),
         "data.episodes": 6,
+        "data.n_query": 1,
         "training.steps": 2,
         "training.batch_size": 4,
         "training.epochs": 2,

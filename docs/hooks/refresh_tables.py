@@ -29,7 +29,7 @@ def main() -> None:
 
 def _table(found: re.Match[str]) -> str:
     table = report_table(found[1], ROOT / "results", "markdown").strip("\n")
-    return found[0].replace(found[2], table)
+    return f"<!-- fognn table {found[1]} --markdown -->\n{table}\n<!-- end -->"
 
 
 def _rows(found: re.Match[str]) -> str:

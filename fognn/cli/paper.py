@@ -1,4 +1,5 @@
-r"""Commands for the tables of the paper: reproduce, table, collect, verify, report."""
+r"""Commands for the tables of the paper and of our own: reproduce, table, collect, verify,
+report."""
 
 import shlex
 import sys
@@ -21,12 +22,15 @@ from fognn.cli.app import (
     exit_if_stopped,
 )
 
+# The paper's tables, then our own.
+_TABLES = "pattern, cluster, zinc, tsp, few-shot, widths, limits, omniglot"
+
 
 @app.command()
 def reproduce(
     table: Annotated[
         str,
-        typer.Argument(help="pattern, cluster, zinc, tsp, few-shot, widths or limits."),
+        typer.Argument(help=f"{_TABLES} or cifar-fs."),
     ],
     models: Annotated[
         str | None,
@@ -67,7 +71,7 @@ def reproduce(
     data_folder: DataFolder = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train the runs of a table of the paper.
+    """Train the runs of a table of the paper, or of our own: omniglot and cifar-fs.
 
     Runs that are finished, or in the ledger, are skipped; unfinished ones are resumed. Each
     finished run is added to the ledger, results/TABLE.jsonl, and the weights of each row's lowest
@@ -141,16 +145,20 @@ def table(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="pattern, cluster, zinc, tsp, few-shot, widths or limits; or compare.",
+            help=f"{_TABLES}, cifar-fs or compare.",
         ),
     ],
     markdown: Annotated[bool, typer.Option("--markdown", help="As markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="As csv, with all digits.")] = False,
-    at: Annotated[str, typer.Option(help="Epoch of the figures: last or best.")] = "last",
+    at: Annotated[
+        str | None,
+        typer.Option(help="Epoch of the figures: last or best. [last; best for images]"),
+    ] = None,
     over: Annotated[
-        str, typer.Option(help="Average of the figures: over batches or items.")
-    ] = "batches",
+        str | None,
+        typer.Option(help="Average: over batches or items. [batches; items for images]"),
+    ] = None,
     results: Results = Path("results"),
 ) -> None:
     """Print a table of the paper with the printed and the measured figures, or all comparisons.
@@ -176,8 +184,8 @@ def collect(
 ) -> None:
     """Add finished runs, such as those of another machine, to the ledger.
 
-    For a run of the paper's tables whose row has no weights, or those of a higher seed, the weights
-    of its last epoch are kept in weights/TABLE.
+    For a run of the tables whose row has no weights, or those of a higher seed, the weights of its
+    last epoch (for few-shot images, of its best one) are kept in weights/TABLE.
 
     \b
     Example:
@@ -196,7 +204,7 @@ def verify(
         list[str] | None,
         typer.Argument(
             metavar="[TABLE]...",
-            help="pattern, cluster, zinc, tsp, few-shot, widths or limits.",
+            help=f"{_TABLES} or cifar-fs.",
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
@@ -207,9 +215,10 @@ def verify(
 ) -> None:
     """Evaluate the kept weights of tables on the test split and compare with the ledger.
 
-    A line for each network: its figures at the last epoch, as means over batches and over items, in
-    the ledger and here. They must be equal to the last digit that tables print. The exit code is 1
-    if a figure differs, if a file is missing or damaged, or if no line of the ledger names it.
+    A line for each network: its figures at the last epoch (for few-shot images, at the best one),
+    as means over batches and over items, in the ledger and here. They must be equal to the last
+    digit that tables print. The exit code is 1 if a figure differs, if a file is missing or
+    damaged, or if no line of the ledger names it.
 
     \b
     Examples:

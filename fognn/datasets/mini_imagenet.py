@@ -94,8 +94,9 @@ def _image_folder(images: str | Path | None, data: str | Path | None, cached: So
             return base / "miniimagenet" / "images"
     raise FileError(
         f"miniImageNet is neither in the data folder nor in the cache, and ImageNet's licence "
-        f"forbids its download: put {cached.path} or the folder miniimagenet/images there, or "
-        f"name the folder of images with images="
+        f"forbids its download: put {cached.path} (and those of the other splits) or the folder "
+        f"miniimagenet/images into {data_dir(data) or cache_dir()}, or name the folder of images "
+        f"with images="
     )
 
 

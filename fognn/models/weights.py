@@ -1,8 +1,9 @@
 r"""Trained weights that are kept with the project: one safetensors file for each row of the paper's
-tables, ``weights/TABLE/ROW.safetensors``.
+tables and of our own, ``weights/TABLE/ROW.safetensors``.
 
-A file holds the network of the last epoch, because that is the one whose figure tables show, and in
-its metadata all that is needed to build and to evaluate it. Nothing in it is unpickled.
+A file holds the network of the epoch whose figure the table shows, which is the last one, or the
+best one for few-shot images, and in its metadata all that is needed to build and to evaluate it.
+Nothing in it is unpickled.
 """
 
 import json
@@ -48,7 +49,7 @@ class Weights:
     Args:
         key (str): The key of its run in the ledger, such as ``"zinc/gcn+fog-seed0"``.
         seed (int): The seed of the run.
-        epoch (int): The number of trained epochs.
+        epoch (int): The number of trained epochs, up to the one whose weights these are.
         config (dict): The configuration of the run, see :meth:`fognn.training.Config.to_dict`; for
             a run over folds, that of the first fold.
         task (dict, optional): The fields of its :class:`~fognn.models.Task`; :obj:`None` for

@@ -1,16 +1,17 @@
-r"""The paper as data: its rows, their networks and training, and the ledger of measured runs."""
+r"""The paper as data: its rows, their networks and training, and the ledger of measured runs; and
+rows of our own on other data."""
 
 from typing import TYPE_CHECKING
 
 from fognn.paper.build import build
-from fognn.paper.rows import Row, get_row, rows
+from fognn.paper.rows import Row, get_row, own_rows, rows
 from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from fognn.paper.protocols import config_of, protocol
     from fognn.paper.train_one import train
 
-__all__ = ["Row", "build", "config_of", "get_row", "protocol", "rows", "train"]
+__all__ = ["Row", "build", "config_of", "get_row", "own_rows", "protocol", "rows", "train"]
 
 # Reading the rows does not need Lightning, which is slow to import.
 __getattr__ = lazy_names(

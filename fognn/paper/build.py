@@ -9,6 +9,8 @@ from fognn.paper.rows import Row
 
 # The study of limitations uses the same network as ZINC; all its atoms have the same type.
 _TASKS = {"ZINC-without-node-features": "zinc"}
+# Image size, and number of channels.
+IMAGES = {"miniImageNet": (84, 3), "CIFAR-FS": (32, 3), "Omniglot": (28, 1)}
 
 
 def build(row: Row, **settings: Any) -> Module:
@@ -34,7 +36,8 @@ def model_settings(row: Row) -> dict[str, Any]:
     r"""Returns the settings of a row's network, as :func:`fognn.models.create_model` takes
     them."""
     if row.few_shot:
-        return {"layers": row.layers}
+        # The images of the paper's rows have the size that the networks have by default.
+        return {"layers": row.layers} | ({} if row.table else image_settings(row.dataset))
     own: dict[str, Any] = {
         "channels": row.channels[0],
         "layers": row.layers,
@@ -47,3 +50,13 @@ def model_settings(row: Row) -> dict[str, Any]:
     if row.heads is not None:
         own["heads"] = row.heads[0]
     return own
+
+
+def image_settings(dataset: str) -> dict[str, Any]:
+    r"""Returns the size and the channels of a dataset's images, as settings of a network.
+
+    Args:
+        dataset (str): The dataset; its name may end in the numbers of classes and of shots.
+    """
+    size, channels = IMAGES[next(name for name in IMAGES if dataset.startswith(name))]
+    return {"image_size": size, "image_channels": channels}

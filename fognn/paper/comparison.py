@@ -11,7 +11,15 @@ from fognn.paper.pairing import Paired, paired_difference
 from fognn.paper.rows import get_row
 from fognn.paper.scores import check_result, held_out_of, score_of
 from fognn.paper.table_line import TableLine, mean_of
-from fognn.paper.tables import Planned, check_table, label_of, plan, reading_of
+from fognn.paper.tables import (
+    TABLES,
+    Planned,
+    check_table,
+    host_reading,
+    label_of,
+    plan,
+    reading_of,
+)
 from fognn.training import Config
 from fognn.training.config_section import flat
 from fognn.utils import checks
@@ -25,7 +33,7 @@ _IGNORED = ("seed", "machine.", "data.folder")
 
 
 def compare(
-    table: str, entries: Sequence[LedgerEntry], at: str = "last", over: str = "batches"
+    table: str, entries: Sequence[LedgerEntry], at: str | None = None, over: str | None = None
 ) -> list[TableLine]:
     r"""Returns a line for each row of a table, measured or not, and for each measured variant of
     ours, in the order of the table.
@@ -39,11 +47,12 @@ def compare(
         table (str): One of :obj:`fognn.paper.tables.TABLES`.
         entries (list): The lines of the ledger.
         at (str, optional): The epoch of the figures: ``"last"``, or ``"best"`` for the best
-            validation metric. (default: :obj:`"last"`)
+            validation metric. (default: that of the table)
         over (str, optional): The average of the figures: over ``"batches"``, as in the public
-            benchmark, or over ``"items"``. (default: :obj:`"batches"`)
+            benchmark, or over ``"items"``. (default: that of the table)
     """
     check_table("compare", table)
+    at, over = TABLES[table].at if at is None else at, TABLES[table].over if over is None else over
     checks.one_of("compare", "at", at, ("last", "best"))
     checks.one_of("compare", "over", over, ("batches", "items"))
     places = {(p.row, p.variant): place for place, p in enumerate(plan(table))}
@@ -129,6 +138,7 @@ def _line(
         values=values,
         mean=statistics.fmean(values),
         sd=mean_of(spreads) if spreads else statistics.stdev(values) if values[1:] else None,
+        interval=scores[0].interval if len(scores) == 1 else None,
         held_out=mean_of(score.value for score in held_out),
         held_out_sd=mean_of(score.spread for score in held_out if score.spread is not None),
     )
@@ -163,5 +173,5 @@ def _with_host(line: TableLine, lines: list[TableLine], at: str, over: str) -> T
     return replace(line, paired=paired)
 
 
-def _alike(one: TableLine, other: TableLine) -> bool:
-    return reading_of(one.paper, one.variant) == reading_of(other.paper, other.variant)
+def _alike(host: TableLine, line: TableLine) -> bool:
+    return reading_of(host.paper, host.variant) == host_reading(line.paper, line.variant)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fognn.paper.rows import rows
+from fognn.paper.rows import rows_of
 from fognn.paper.tables import TABLES, Planned
 from fognn.training import Config
 from fognn.training.objective import HIGHER_IS_BETTER
@@ -75,7 +75,7 @@ def _row(content: Mapping[str, Any], config: Config) -> None:
     table, row, key = content["table"], content["row"], content["key"]
     if table not in TABLES:
         raise ValueError(f"table must be one of {', '.join(TABLES)} or runs, got {table!r}")
-    if row not in {known.id for known in rows(table=TABLES[table].number)}:
+    if row not in {known.id for known in rows_of(table)}:
         raise ValueError(f"row must be one of the table {table!r}, got {row!r}")
     if key.partition("/")[0] != table or not _NAME.fullmatch(key.partition("/")[2]):
         raise ValueError(f"key must be {table}/ and a name of a-z, 0-9, +._=-, got {key!r}")
@@ -165,6 +165,9 @@ def _scores(scores: Any, where: str, loose: bool = False) -> None:
                 continue
             if not _is_number(value) or abs(value) > _FIGURE:
                 raise _wrong(f"{where}.{at}.{over}", "a finite number", scores[at], over)
+        interval = scores[at].get("interval")
+        if interval is not None and not (_is_number(interval) and 0 <= interval <= _FIGURE):
+            raise _wrong(f"{where}.{at}.interval", "null or at least 0", scores[at], "interval")
 
 
 def _curve(curve: Mapping[str, Any], epochs: int) -> None:

@@ -3,8 +3,8 @@ r"""Finished runs in the ledgers, and the weights of each row's first seed in
 
 Of all runs of a row by its own protocol whose run folders were seen, the weights of the one with
 the lowest seed are kept, and its ledger line has the checksum of the file. They are those of the
-last epoch, because tables show its figure; of a run over folds, only those of the first fold,
-so that all files together stay small.
+epoch whose figure the table shows, the last one, or the best one for few-shot images; of a run over
+folds, only those of the first fold, so that all files together stay small.
 """
 
 import os
@@ -67,8 +67,8 @@ def add_run(
     r"""Adds a finished run to the ledger of its table. If it is trained by its row's own protocol,
     and no line with a lower seed has weights, also keeps its weights.
 
-    Without ``last.ckpt`` in the run folder, the line has no weights. If the process is killed
-    between the two files, the same call repairs the line.
+    Without the checkpoint of that epoch in the run folder, the line has no weights. If the process
+    is killed between the two files, the same call repairs the line.
 
     Args:
         planned (Planned): The run.
@@ -127,21 +127,25 @@ def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
     r"""Writes the weights of a run and returns their checksum; :obj:`None` if it has no usable
     checkpoint."""
     folds = entry.result.get("folds") or []
-    checkpoint = (folder / f"fold-{FOLD}" if folds else folder) / "last.ckpt"
+    at = TABLES[entry.table].at
+    checkpoint = (folder / f"fold-{FOLD}" if folds else folder) / f"{at}.ckpt"
     if not checkpoint.exists():
         return None
-    epochs = folds[FOLD - 1]["epochs"] if folds else entry.result["epochs"]
+    result = folds[FOLD - 1] if folds else entry.result
+    epoch = result["epochs"] if at == "last" else result["best_epoch"]
     try:
         content = read_checkpoint(checkpoint)
         net, config, task = rebuild(content)  # raises for a network of another version
-        if len(content["state"]["history"]) != epochs:
-            raise ValueError(f"{checkpoint} must be of epoch {epochs}, the last one")
+        # The checkpoint of the best epoch has no state of the training.
+        found = len(content["state"]["history"]) if at == "last" else content["epoch"]
+        if found != epoch:
+            raise ValueError(f"{checkpoint} must be of epoch {epoch}, the {at} one, got {found}")
     except DAMAGE as error:
         warnings.warn(f"{entry.key}: its weights are not kept: {error}", stacklevel=2)
         return None
     fields = None if task is None else task.to_dict()
     kept = Weights(
-        entry.key, entry.seed, epochs, portable(config).to_dict(), fields, net.state_dict()
+        entry.key, entry.seed, epoch, portable(config).to_dict(), fields, net.state_dict()
     )
     remove_left(file)
     write_weights(file, kept)

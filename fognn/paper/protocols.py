@@ -11,8 +11,8 @@ import yaml
 from fognn.datasets.catalog import dataset_info
 from fognn.datasets.pyg_datasets import is_pyg_name
 from fognn.models import list_models
-from fognn.paper.build import model_settings, name_of
-from fognn.paper.rows import Row, rows
+from fognn.paper.build import image_settings, model_settings, name_of
+from fognn.paper.rows import Row, all_rows
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
 from fognn.training.config_section import flat
@@ -25,11 +25,10 @@ from fognn.utils.files import user_path
 __all__ = ["command_of", "config_of", "protocol"]
 
 _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
-# The paper counts iterations in few-shot learning; here, an epoch has this many.
+# The paper counts iterations in few-shot learning; here, an epoch has this many, unless the row
+# says otherwise.
 _STEPS = 1000
 _SEEDS = 1024  # nodes in a batch, each with sampled neighbours
-# Image size, and number of channels. Only miniImageNet is in the paper.
-_IMAGES = {"miniImageNet": (84, 3), "CIFAR-FS": (32, 3), "Omniglot": (28, 1)}
 
 
 def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
@@ -41,17 +40,18 @@ def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
         **settings (optional): Settings of the network to change, as in :func:`fognn.paper.build`.
     """
     model = ModelConfig(name_of(row), model_settings(row) | settings)
-    return Config(_data(row.dataset), model, _training(row), seed)
+    return Config(_episodes(_data(row.dataset), row), model, _training(row), seed)
 
 
 def protocol(
     data: str, model: str, seed: int = 0, values: Mapping[str, Any] | None = None
 ) -> Config:
-    r"""Returns the configuration of a dataset and a network: that of the paper's row, if there is
-    one.
+    r"""Returns the configuration of a dataset and a network: that of the paper's row, or of our
+    own, if there is one.
 
     Without such a row, the network has 64 channels and 4 layers (3 layers for images), and is
-    trained like FOG on the same dataset (for images: like FOG on miniImageNet). On your own data,
+    trained like FOG on the same dataset (for images: like the first row of the same dataset, with
+    the same number of shots if there is one). On your own data,
     it is trained with the defaults of :class:`~fognn.training.TrainingConfig`, and FOG's norms are
     before its activations, and not after them as in the paper; with ``data.neighbors``, in batches
     of 1,024 nodes, and GCN with the mean over neighbours.
@@ -79,7 +79,7 @@ def protocol(
     if few_shot(wanted) != model.startswith("fewshot-"):
         needed = "a 'fewshot-' network" if few_shot(wanted) else "no 'fewshot-' network"
         raise ValueError(f"model must be {needed} for {wanted.name}, got {model!r}")
-    alike = [row for row in rows() if _data(row.dataset) == wanted]
+    alike = [row for row in all_rows() if _data(row.dataset) == wanted]
     found = [row for row in alike if name_of(row) == model]
     if found:
         return config_of(found[0], seed).with_values(values)
@@ -87,11 +87,11 @@ def protocol(
     if is_given(model):
         settings = {}
     elif few_shot(wanted):
-        # Images or a number of shots that the paper does not have.
-        alike = [row for row in rows(table=5) if _data(row.dataset).k_shot == shots["k_shot"]]
-        alike = alike or rows(table=5)
-        size, colours = _IMAGES[wanted.name]
-        settings = {"layers": 3, "image_size": size, "image_channels": colours}
+        # A number of classes or of shots, or a network, that no row has.
+        same = [row for row in all_rows() if _data(row.dataset).name == wanted.name]
+        alike = [row for row in same if _data(row.dataset).k_shot == shots["k_shot"]] or same
+        settings = {"layers": 3, **image_settings(wanted.name)}
+        wanted = _episodes(wanted, alike[0])
     else:
         settings["dropout"] = alike[0].dropout
     config = Config(wanted, ModelConfig(model, settings), _training(alike[0]), seed)
@@ -164,13 +164,20 @@ def _data(name: str) -> DataConfig:
     return DataConfig(dataset_info(name).name)
 
 
+def _episodes(data: DataConfig, row: Row) -> DataConfig:
+    r"""Returns the data with the episodes of a row, if it says how they are."""
+    names = ("n_query", "episodes")
+    own = {name: getattr(row, name) for name in names if getattr(row, name) is not None}
+    return dataclasses.replace(data, **own)
+
+
 def _training(row: Row) -> TrainingConfig:
     settings: dict[str, Any] = {
         name: getattr(row, name)
-        for name in ("batch_size", "lr", "weight_decay", "schedule", "patience", "min_lr")
+        for name in ("batch_size", "lr", "weight_decay", "schedule", "patience", "min_lr", "steps")
         if getattr(row, name) is not None
     }
-    unit = _STEPS if row.few_shot else 1
+    unit = (row.steps or _STEPS) if row.few_shot else 1
     settings |= {
         name: getattr(row, name) // unit
         for name in ("epochs", "step")

@@ -1,4 +1,4 @@
-"""The rows of the paper's tables."""
+"""The rows of the paper's tables, and of our own."""
 
 import tomllib
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from typing import Any
 from fognn.utils import checks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
-    r"""A row of one of the paper's tables: the network, its training and the printed figures.
+    r"""A row of one of the paper's tables: the network, its training and the printed figures; or a
+    row of our own, without printed figures.
 
     Args:
-        id (str): The unique name, such as ``"zinc/gcn+fog"``, which never changes.
-        table (int): The number of the table.
+        id (str): The unique name, such as ``"zinc/gcn+fog"``, which never changes: the name of its
+            table in :obj:`fognn.paper.tables.TABLES`, and its name in the table.
         title (str): The subject of the table.
         dataset (str): The dataset, as named in the paper.
         model (str): The network, as named in the paper.
-        params (int): The printed number of parameters (of the graph part, for few-shot).
         layers (int): Number of layers.
         channels (tuple): The width of each layer; a single number is the width of all layers.
         readout (str): The outputs of the network: ``"node"``, ``"edge"``, ``"query"``, or the
@@ -28,10 +28,14 @@ class Row:
         weight_decay (float): The weight of the L2 penalty.
         schedule (str): ``"plateau"``, with ``patience`` and ``min_lr``, or ``"step"``, with
             ``step`` and ``epochs``.
-        batch_size (int): Number of graphs, or tasks, in a batch.
+        batch_size (int): Number of graphs, or few-shot episodes, in a batch.
         metric (str): ``"accuracy"`` in %, ``"mae"`` or ``"f1"``.
-        mean (float): The printed mean over seeds.
-        sd (float): The printed standard deviation.
+        table (int, optional): The number of the table; :obj:`None` for a row of our own.
+            (default: :obj:`None`)
+        params (int, optional): The printed number of parameters (of the graph part, for few-shot).
+            (default: :obj:`None`)
+        mean (float, optional): The printed mean over seeds. (default: :obj:`None`)
+        sd (float, optional): The printed standard deviation. (default: :obj:`None`)
         h1 (int, optional): FOG's :math:`C_{h1}`. (default: :obj:`None`)
         h2 (int, optional): FOG's :math:`C_{h2}`. (default: :obj:`None`)
         p (int, optional): FOG's output channels. (default: :obj:`None`)
@@ -48,17 +52,23 @@ class Row:
             (default: :obj:`None`)
         step (int, optional): Epochs (iterations, for few-shot) between two reductions of the
             learning rate. (default: :obj:`None`)
+        steps (int, optional): Number of iterations in an epoch, for few-shot.
+            (default: :obj:`None`)
+        n_query (int, optional): Number of queries in an episode, for few-shot.
+            (default: :obj:`None`)
+        episodes (int, optional): Number of episodes to validate and to test on, for few-shot.
+            (default: :obj:`None`)
         dropout (float, optional): The probability of dropout. (default: :obj:`0.0`)
         note (str, optional): Contradictions within the paper, and how they were resolved.
             (default: :obj:`""`)
+        published (float, optional): A figure of another publication. (default: :obj:`None`)
+        published_by (str, optional): That publication. (default: :obj:`""`)
     """
 
     id: str
-    table: int
     title: str
     dataset: str
     model: str
-    params: int
     layers: int
     channels: tuple[int, ...]
     readout: str
@@ -67,8 +77,10 @@ class Row:
     schedule: str
     batch_size: int
     metric: str
-    mean: float
-    sd: float
+    table: int | None = None
+    params: int | None = None
+    mean: float | None = None
+    sd: float | None = None
     h1: int | None = None
     h2: int | None = None
     p: int | None = None
@@ -81,8 +93,13 @@ class Row:
     min_lr: float | None = None
     epochs: int | None = None
     step: int | None = None
+    steps: int | None = None
+    n_query: int | None = None
+    episodes: int | None = None
     dropout: float = 0.0
     note: str = ""
+    published: float | None = None
+    published_by: str = ""
 
     @property
     def few_shot(self) -> bool:
@@ -107,7 +124,7 @@ def rows(
         model (str, optional): A network, as named in the paper; case is ignored.
             (default: :obj:`None`)
     """
-    found = list(_rows())
+    found = list(_rows("rows"))
     for name, value in (("table", table), ("dataset", dataset), ("model", model)):
         if value is None:
             continue
@@ -121,15 +138,35 @@ def rows(
 
 
 def get_row(id: str) -> Row:
-    r"""Returns the row with an id, such as ``"zinc/gcn+fog"``."""
-    known = {row.id: row for row in _rows()}
+    r"""Returns the row with an id, such as ``"zinc/gcn+fog"``: one of the paper's, or of our own,
+    such as ``"omniglot/gnn+fog-1shot"``."""
+    known = {row.id: row for row in all_rows()}
     checks.known("get_row", "id", id, known)
     return known[id]
 
 
+def own_rows() -> list[Row]:
+    r"""Returns the rows of our own tables, which the paper does not have."""
+    return list(_rows("own_rows"))
+
+
+def all_rows() -> list[Row]:
+    r"""Returns the rows of the paper, then those of our own."""
+    return [*rows(), *own_rows()]
+
+
+def rows_of(table: str) -> list[Row]:
+    r"""Returns the rows of a table.
+
+    Args:
+        table (str): One of :obj:`fognn.paper.tables.TABLES`.
+    """
+    return [row for row in all_rows() if row.id.partition("/")[0] == table]
+
+
 @cache
-def _rows() -> tuple[Row, ...]:
-    text = files("fognn.paper").joinpath("rows.toml").read_text(encoding="utf-8")
+def _rows(name: str) -> tuple[Row, ...]:
+    text = files("fognn.paper").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     entries: list[dict[str, Any]] = tomllib.loads(text)["row"]
     for entry in entries:
         for name in entry.keys() & {"channels", "heads"}:

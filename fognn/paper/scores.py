@@ -25,10 +25,13 @@ class Score:
         value (float): The figure.
         spread (float, optional): Its standard deviation over folds, for a run over folds.
             (default: :obj:`None`)
+        interval (float, optional): Half of its 95 % confidence interval over the test episodes, for
+            few-shot images; only of the average over items. (default: :obj:`None`)
     """
 
     value: float
     spread: float | None = None
+    interval: float | None = None
 
 
 def check_result(entry: LedgerEntry) -> None:
@@ -91,7 +94,8 @@ def _where(entry: LedgerEntry, at: str, over: str) -> tuple[str, str, str]:
 def _score(entry: LedgerEntry, split: str, at: str, over: str) -> Score:
     value = _number(entry.result, entry.key, split, at, over)
     if entry.result.get("spread") is None:
-        return Score(value)
+        interval = entry.result[split][at].get("interval")
+        return Score(value, interval=interval if over == "items" else None)
     return Score(value, _number(entry.result, entry.key, "spread", at, over))
 
 

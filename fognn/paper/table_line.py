@@ -28,6 +28,8 @@ class TableLine:
         sd (float, optional): The standard deviation of the figures; :obj:`None` for a single seed.
             For runs over folds, the standard deviation over folds, as in the paper (for several
             seeds, the mean of those). (default: :obj:`None`)
+        interval (float, optional): For a single seed of few-shot images, half of the 95 %
+            confidence interval of the figure over the test episodes. (default: :obj:`None`)
         held_out (float, optional): For runs without a test split, the mean of the validation
             figures at the last epoch, which was not chosen by any figure. (default: :obj:`None`)
         held_out_sd (float, optional): Its standard deviation over folds. (default: :obj:`None`)
@@ -48,6 +50,7 @@ class TableLine:
     values: tuple[float, ...] = ()
     mean: float | None = None
     sd: float | None = None
+    interval: float | None = None
     held_out: float | None = None
     held_out_sd: float | None = None
     paper_mean: float | None = None
@@ -56,13 +59,18 @@ class TableLine:
 
     @property
     def paper(self) -> Row:
-        r"""The row of the paper that it is or varies."""
+        r"""The row, of the paper or of our own, that it is or varies."""
         return get_row(self.row)
 
     @property
     def ours(self) -> bool:
-        r"""Whether it is a variant of ours, or differs from the paper's protocol."""
+        r"""Whether it is a variant of ours, or differs from the row's protocol."""
         return bool(self.variant or self.changed)
+
+    @property
+    def plus_minus(self) -> float | None:
+        r"""The number that tables show after the ±: :attr:`sd`, or :attr:`interval`."""
+        return self.interval if self.sd is None else self.sd
 
     @property
     def folds(self) -> int:

@@ -1,4 +1,4 @@
-r"""The tables of the paper, and their runs."""
+r"""The tables of the paper and of our own, and their runs."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 from fognn.datasets.pyg_datasets import PREFIX, is_pyg_name
 from fognn.paper.build import model_settings
 from fognn.paper.protocols import config_of
-from fognn.paper.rows import Row, get_row, rows
+from fognn.paper.rows import Row, get_row, rows_of
 from fognn.training import Config
 from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC
@@ -24,6 +24,7 @@ __all__ = [
     "Planned",
     "Table",
     "check_table",
+    "host_reading",
     "label_of",
     "other_key",
     "plan",
@@ -36,15 +37,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Table:
-    r"""A table of the paper.
+    r"""A table of the paper, or of our own.
 
     Args:
-        number (int): Its number in the paper.
+        number (int, optional): Its number in the paper; :obj:`None` for a table of our own.
         title (str): Its subject.
+        at (str, optional): The epoch whose figures it shows, and whose weights are kept:
+            ``"last"``, or ``"best"`` for the best validation metric. (default: :obj:`"last"`)
+        over (str, optional): The average that it shows: over ``"batches"`` or over ``"items"``.
+            (default: :obj:`"batches"`)
     """
 
-    number: int
+    number: int | None
     title: str
+    at: str = "last"
+    over: str = "batches"
 
 
 TABLES = {
@@ -52,9 +59,12 @@ TABLES = {
     "cluster": Table(2, "SBM CLUSTER"),
     "zinc": Table(3, "ZINC"),
     "tsp": Table(4, "TSP"),
-    "few-shot": Table(5, "few-shot learning on miniImageNet"),
+    # As in few-shot learning: the network with the best validation accuracy is kept.
+    "few-shot": Table(5, "few-shot learning on miniImageNet", "best", "items"),
     "widths": Table(6, "widths on ZINC"),
     "limits": Table(7, "the limits: ZINC without node features, and IMDB-MULTI"),
+    "omniglot": Table(None, "few-shot learning on Omniglot", "best", "items"),
+    "cifar-fs": Table(None, "few-shot learning on CIFAR-FS", "best", "items"),
 }
 # Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
 # parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
@@ -66,6 +76,9 @@ _OURS = {
     "GatedGCN": {"gate": "after"},
     "GatedGCN-E": {"gate": "after"},
 }
+# The sum over neighbours in FOG of the few-shot networks: with the learnt weights, which the
+# parameter counts imply, or the plain sum of the equation. The host has no such reading.
+_FEW_SHOT_FOG = {"neighbours": "all"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +89,7 @@ class Planned:
         table (str): One of :obj:`TABLES`.
         row (str): The id of its row.
         variant (str): The setting of the network that we changed, such as ``"norm=sym"``; empty for
-            the paper's own row.
+            the row itself.
         label (str): Its name in the table, such as ``"GCN (norm=sym)"``.
         config (Config): The run.
     """
@@ -89,12 +102,12 @@ class Planned:
 
     @property
     def paper(self) -> Row:
-        r"""The row of the paper."""
+        r"""The row, of the paper or of our own."""
         return get_row(self.row)
 
     @property
     def own(self) -> Config:
-        r"""The configuration by the paper's protocol, with the same seed and variant."""
+        r"""The configuration by the row's protocol, with the same seed and variant."""
         return config_of(self.paper, self.config.seed, **_settings(self.variant))
 
     @property
@@ -135,7 +148,7 @@ class Planned:
 
 
 def runs_of(config: Config) -> list[Planned]:
-    r"""Returns the runs of the paper's tables with this configuration: none, one, or two, because
+    r"""Returns the runs of the tables with this configuration: none, one, or two, because
     tables 3 and 6 share rows."""
     found = _known_runs().get(config.with_values({"seed": 0}).digest(), ())
     return [
@@ -145,8 +158,8 @@ def runs_of(config: Config) -> list[Planned]:
 
 
 def run_folder(config: Config, root: str | Path = "runs") -> Path:
-    r"""Returns the default folder of a run: ``runs/zinc/gcn+fog-seed0`` for a run of the paper's
-    tables, and ``runs/zinc/gcn+fog-seed0-1f2e3d4c``, with a digest of its settings, for any other.
+    r"""Returns the default folder of a run: ``runs/zinc/gcn+fog-seed0`` for a run of the tables,
+    and ``runs/zinc/gcn+fog-seed0-1f2e3d4c``, with a digest of its settings, for any other.
 
     Args:
         config (Config): The run.
@@ -158,7 +171,7 @@ def run_folder(config: Config, root: str | Path = "runs") -> Path:
 
 
 def other_key(config: Config) -> str:
-    r"""Returns the key, and the folder, of a run that is not in the paper's tables."""
+    r"""Returns the key, and the folder, of a run that is not in the tables."""
     name = config.data.name
     if is_pyg_name(name):
         name = name.removeprefix(PREFIX).replace("/", "-")
@@ -245,7 +258,7 @@ def check_table(owner: str, table: object) -> None:
 
 def _candidates(table: str, ours: bool) -> list[tuple[Row, str]]:
     r"""Returns the rows of a table, each followed by its variants."""
-    found = rows(table=TABLES[table].number)
+    found = rows_of(table)
     # Table 6 has no hosts to compare a variant with, so it has no variants.
     hosts = {(row.dataset, row.model) for row in found}
     chosen = []
@@ -253,9 +266,15 @@ def _candidates(table: str, ours: bool) -> list[tuple[Row, str]]:
         host = row.model.removesuffix("+FOG")
         chosen.append((row, ""))
         if ours and (row.dataset, host) in hosts:
-            other = _OURS.get(row.model, _OURS.get(host, {}))
+            other = _variants(row, host)
             chosen += [(row, f"{name}={value}") for name, value in other.items()]
     return chosen
+
+
+def _variants(row: Row, host: str) -> Mapping[str, str]:
+    if row.few_shot:
+        return _FEW_SHOT_FOG if row.table and row.model.endswith("FOG") else {}
+    return _OURS.get(row.model, _OURS.get(host, {}))
 
 
 def _filtered(
@@ -319,6 +338,13 @@ def reading_of(row: Row, variant: str) -> str:
     that of the variant, or the norm of the row; empty if it has none."""
     norm = model_settings(row).get("norm")
     return variant or (f"norm={norm}" if norm else "")
+
+
+def host_reading(row: Row, variant: str) -> str:
+    r"""Returns :func:`reading_of` for the same network without FOG, which does not have the
+    variants of FOG alone."""
+    name, _, _ = variant.partition("=")
+    return reading_of(row, "" if name in _FEW_SHOT_FOG else variant)
 
 
 def _place(row: Row) -> str:

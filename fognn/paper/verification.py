@@ -28,7 +28,8 @@ class Check:
         name (str): The name of the weights, such as ``"zinc/gcn+fog"``.
         seed (int, optional): The seed of their run; :obj:`None` if no line names the file.
         digits (int): The number of decimals with which tables show the figures.
-        ledger (tuple): The figures of the ledger at the last epoch: over batches and over items.
+        ledger (tuple): The figures of the ledger, over batches and over items, at the epoch whose
+            weights are kept: that of :class:`fognn.paper.tables.Table`.
         here (tuple, optional): The same figures, measured here. (default: :obj:`()`)
         problem (str, optional): The reason why they could not be measured. (default: :obj:`""`)
         note (str, optional): A possible reason why they differ. (default: :obj:`""`)
@@ -186,10 +187,10 @@ def _is_own(entry: LedgerEntry) -> bool:
 
 
 def _figures(entry: LedgerEntry) -> tuple[str, tuple[float, float]]:
-    r"""Returns the split of a run's figures, and the figures at the last epoch, over batches and
-    over items; for a run over folds, those of the fold whose weights are kept."""
+    r"""Returns the split of a run's figures, and the figures over batches and over items at the
+    epoch whose weights are kept; for a run over folds, those of the fold whose weights are kept."""
     folds = entry.result.get("folds") or []
     scores = next((fold for fold in folds if fold["fold"] == FOLD), entry.result)
     split = "val" if scores["test"] is None else "test"
-    last = scores[split]["last"]
-    return split, (last["batches"], last["items"])
+    kept = scores[split][TABLES[entry.table].at]
+    return split, (kept["batches"], kept["items"])

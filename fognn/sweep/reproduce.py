@@ -5,6 +5,7 @@ from collections import deque
 from pathlib import Path
 from typing import Literal
 
+from fognn.datasets.catalog import dataset_info, where
 from fognn.paper.keep import add_run
 from fognn.paper.ledger import LedgerEntry, ledger_of, relabelled
 from fognn.paper.tables import TABLES, Planned, runs_of
@@ -13,6 +14,7 @@ from fognn.sweep.pace import fastest_workers
 from fognn.sweep.pool import Job, Outcome, Pool, Summary
 from fognn.sweep.progress import SweepProgress
 from fognn.training import Config, Result, Stopped
+from fognn.training.data import few_shot, open_split
 from fognn.training.fabric import check_threads
 from fognn.training.run_folder import check_folder
 from fognn.training.signals import StopSignals
@@ -206,12 +208,22 @@ def _pool(
         return RayPool(ray, None if isinstance(workers, str) else workers, shared)
     for config in configs:
         check_threads(config.machine)
+    _check_images(configs)
     if isinstance(workers, int):
         return LocalPool(workers)
     view.note("workers: measuring which number of runs at a time is fastest")
     best, *others = fastest_workers(configs[0], len(configs))
     view.note("workers: " + "; ".join([f"{best} (taken)", *map(str, others)]))
     return LocalPool(best.workers)
+
+
+def _check_images(configs: list[Config]) -> None:
+    r"""Raises if images are not here and cannot be downloaded: one line, where otherwise each run
+    would fail twice."""
+    places = {(c.data.name, c.data.folder): c for c in configs if few_shot(c.data)}
+    for (name, folder), config in places.items():
+        if where(dataset_info(name), folder) == "no":
+            open_split(config, "train")
 
 
 def _train_all(

@@ -211,8 +211,8 @@ def load(run: str | Path, checkpoint: str | None = None, module: Module | None =
             the name of kept weights, such as ``"zinc/gcn+fog"``; a folder of that name comes
             first. The weights are searched as in :func:`fognn.create_model`.
         checkpoint (str, optional): ``"best"`` for the epoch with the best validation metric, or
-            ``"last"``. (default: :obj:`"best"`; :obj:`"last"` for kept weights, which are those of
-            the last epoch)
+            ``"last"``. (default: :obj:`"best"`; for kept weights the one that is kept:
+            :obj:`"last"`, or :obj:`"best"` for few-shot images)
         module (torch.nn.Module, optional): The network that was given to :func:`fognn.train`, to
             load its weights. (default: :obj:`None`)
     """
@@ -238,12 +238,13 @@ def load_run(run: str | Path, checkpoint: str | None = None) -> tuple[Module, Co
         content = read_checkpoint(path)
         with content_of(path):
             return rebuild(content)
-    if checkpoint not in (None, "last"):
-        raise ValueError(
-            f"load: checkpoint must be 'last' for kept weights, which are those of the last epoch, "
-            f"got {checkpoint!r}"
-        )
     weights = read_weights(kept)
+    epoch = "best" if weights.task is None else "last"
+    if checkpoint not in (None, epoch):
+        raise ValueError(
+            f"load: checkpoint must be {epoch!r} for these kept weights, which are those of the "
+            f"{epoch} epoch, got {checkpoint!r}"
+        )
     with whole_network(kept):
         return rebuild({"config": weights.config, "task": weights.task, "model": weights.tensors})
 

@@ -91,7 +91,7 @@ def evaluate(
             ``"zinc/gcn+fog"``, see :func:`fognn.load`.
         split (str, optional): ``"train"``, ``"val"`` or ``"test"``. (default: :obj:`"test"`)
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
-            :obj:`"last"` for kept weights)
+            for kept weights the one that is kept, see :func:`fognn.load`)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`"auto"`)
         threads (int, optional): As in :class:`~fognn.training.MachineConfig`.

@@ -21,7 +21,7 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
             ``"zinc/gcn+fog"``, see :func:`fognn.load`.
         folder (str): The folder to write.
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
-            :obj:`"last"` for kept weights)
+            for kept weights the one that is kept, see :func:`fognn.load`)
 
     Returns:
         The folder.

@@ -66,7 +66,7 @@ def predict(
             :func:`fognn.datasets.open_pyg` takes it.
         output (str): The csv file to write.
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
-            :obj:`"last"` for kept weights)
+            for kept weights the one that is kept, see :func:`fognn.load`)
         smiles_column (str, optional): csv file: the column of the SMILES strings.
             (default: that of the training)
         skip_bad (bool, optional): csv file: if set to :obj:`True`, skips lines that cannot be read.

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from ledger_entries import entry, fold_entry
 
-from fognn.paper import rows
 from fognn.paper.comparison import TableLine, compare
 from fognn.paper.ledger import Ledger, LedgerEntry, ledger_entry
+from fognn.paper.rows import rows, rows_of
 from fognn.paper.tables import TABLES, plan
 from fognn.training import Result, fit
 
@@ -27,7 +27,7 @@ def line_of(lines: list[TableLine], label: str) -> TableLine:
 @pytest.mark.parametrize("table", TABLES)
 def test_without_runs_it_is_the_papers_table(table: str) -> None:
     lines = compare(table, [])
-    assert [line.paper for line in lines] == rows(table=TABLES[table].number)
+    assert [line.paper for line in lines] == rows_of(table)
     for line in lines:
         assert (line.paper_mean, line.paper_sd) == (line.paper.mean, line.paper.sd)
         assert (line.mean, line.sd, line.paired, line.ours) == (None, None, None, False)

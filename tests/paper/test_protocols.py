@@ -130,7 +130,7 @@ def test_every_few_shot_network_has_a_run_on_every_set_of_images(data: str, mode
     if data != "miniImageNet":
         assert config.model.settings["image_size"] == size
         assert config.model.settings["image_channels"] == colours
-        assert config.training.batch_size == 100, "as FOG on miniImageNet, 1 shot"
+        assert config.training.batch_size == 100, "as on miniImageNet, 1 shot"
     (row,) = rows(dataset="miniImageNet-5way-1shot", model=model.removeprefix("fewshot-"))
     assert count_parameters(net.gnn) == row.params
 
@@ -144,10 +144,12 @@ def test_names_of_shots() -> None:
     other = protocol("Omniglot-20way-5shot", "gnn+fog")
     assert (other.data.name, other.data.n_way, other.data.k_shot) == ("Omniglot", 20, 5)
     assert other.model.name == "fewshot-gnn+fog"
-    assert other.training.batch_size == 40, "as with five shots in the paper"
+    assert other.training == protocol("Omniglot", "gnn").training, "there are rows with one shot"
     assert untrained_model(other, None).n_way == 20
     ten = protocol("cifar-fs-5way-10shot", "gnn")
-    assert ten.training == protocol("miniImageNet", "fog").training
+    assert ten.training == protocol("CIFAR-FS", "fog").training
+    mini = protocol("miniImageNet-5way-10shot", "gnn")
+    assert mini.training == protocol("miniImageNet", "fog").training
     assert protocol("miniImageNet", "gnn").training.lr == 0.001
 
 

@@ -131,6 +131,8 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         ("IMDB-MULTI", "gin", "limits/gin-imdb-multi-seed0"),
         ("zinc-without-node-features", "fog", "limits/fog-zinc-without-node-features-seed0"),
         ("miniImageNet", "gnn", "few-shot/gnn-1shot-seed0"),
+        ("omniglot-5way-1shot", "fewshot-gnn+fog", "omniglot/gnn+fog-1shot-seed0"),
+        ("CIFAR-FS-5way-5shot", "gnn", "cifar-fs/gnn-5shot-seed0"),
     ],
 )
 def test_folders_of_the_papers_runs(data: str, model: str, expected: str) -> None:

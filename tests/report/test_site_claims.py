@@ -31,7 +31,7 @@ def test_only_ledgers_are_read(tmp_path: Path) -> None:
     entries = write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 2, ours=False)
     found = read_measurements(tmp_path)
     assert list(found.tables) == list(TABLES)
-    assert [len(lines) for lines in found.tables.values()] == [11, 11, 13, 13, 6, 8, 10]
+    assert [len(lines) for lines in found.tables.values()] == [11, 11, 13, 13, 6, 8, 10, 3, 5]
     assert {entry.key for entry in found.entries()} == {entry.key for entry in entries}
 
 
@@ -105,7 +105,7 @@ NOTHING = Measurements({table: compare(table, []) for table in TABLES})
 @pytest.mark.parametrize("claim", claims(), ids=lambda claim: claim.text)
 def test_the_printed_means_agree_with_the_claim(claim: Claim) -> None:
     """If they did not, the claim would not be the paper's."""
-    assert claim.table in TABLES
+    assert TABLES[claim.table].number is not None
     for one, other in claim.pairs:
         better, than = NOTHING.find(one), NOTHING.find(other)
         assert metric_of(better) == metric_of(than)
@@ -113,7 +113,8 @@ def test_the_printed_means_agree_with_the_claim(claim: Claim) -> None:
 
 
 def test_every_table_has_a_claim_and_no_claim_stands_twice() -> None:
-    assert {claim.table for claim in claims()} == set(TABLES)
+    printed = {name for name, table in TABLES.items() if table.number is not None}
+    assert {claim.table for claim in claims()} == printed
     assert len({claim.text for claim in claims()}) == len(claims())
     for claim in claims():
         assert len(set(claim.pairs)) == len(claim.pairs)

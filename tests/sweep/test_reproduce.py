@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 from kept_runs import kept_run, use_tiny_data
 from ledger_entries import entry
+from tiny_own_rows import small_plan, use_small_rows
 from tiny_runs import metrics
 
 from fognn.paper.ledger import Ledger, ledger_entry
 from fognn.paper.tables import Planned, plan
-from fognn.sweep import reproduce
+from fognn.sweep import estimate, reproduce
 from fognn.sweep.local import log_of
-from fognn.sweep.pace import Workers
+from fognn.sweep.pace import Pace, Workers
 from fognn.sweep.pool import Job
 from fognn.sweep.reproduce import collect, unfinished
 from fognn.training import Stopped, TrainingError, fit
+from fognn.utils.errors import FileError
 from fognn.utils.files import sha256_of
 
 Plan = Callable[..., list[Planned]]
@@ -262,3 +264,33 @@ def test_with_real_processes(
     (own,) = [e for e in Ledger(tmp_path / "cluster.jsonl").entries() if e.key == planned[0].key]
     if own.result["threads"] == 1:
         assert metrics(planned[0].folder(tmp_path / "runs")) == metrics(alone.folder)
+
+
+def test_missing_images_are_one_line_before_any_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FOGNN_DATA", str(tmp_path / "data"))
+    (tmp_path / "data").mkdir()
+    with pytest.raises(FileError, match=r"miniImageNet is neither .* put miniimagenet/.*/data"):
+        reproduce(plan("few-shot"), tmp_path / "runs", tmp_path / "results")
+    with pytest.raises(FileError, match=r"put it at .*cifar_fs_100\.npz"):
+        reproduce(plan("cifar-fs"), tmp_path / "runs", tmp_path / "results")
+    assert not list(tmp_path.rglob("*.log"))
+
+
+def test_a_table_of_our_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool_here: Pools
+) -> None:
+    use_small_rows(monkeypatch)
+    pool_here()
+    planned = small_plan(tmp_path / "data", ["gnn-1shot"], seeds=2)
+    results = tmp_path / "results"
+    guessed = estimate(planned, tmp_path, results, measured=lambda c: [Pace(1.0, 0.5, 2, 4)])
+    assert [guess.epochs for guess in guessed.guesses] == [3, 3]
+    summary = reproduce(planned, tmp_path, results, quiet=True)
+    assert summary.trained == ("cifar-fs/gnn-1shot-seed0", "cifar-fs/gnn-1shot-seed1")
+    assert (tmp_path / "weights" / "cifar-fs" / "gnn-1shot.safetensors").is_file()
+    assert len(Ledger(results / "cifar-fs.jsonl").entries()) == 2
+    again = reproduce(planned, tmp_path, results, quiet=True)
+    assert (again.trained, len(again.skipped)) == ((), 2)

@@ -35,6 +35,7 @@ Page = tuple[str, str, dict[str, Any]]  # path, template, context
 _MENU = {
     **{"index": "Overview", "pattern": "PATTERN", "cluster": "CLUSTER", "zinc": "ZINC"},
     **{"tsp": "TSP", "few-shot": "Few-shot", "widths": "Widths", "limits": "Limits"},
+    **{"omniglot": "Omniglot", "cifar-fs": "CIFAR-FS"},
 }
 _MARK = "assets/site.js"  # a folder with this file is an earlier report
 _LINK = ("#005a9c", "#7cc4f0")  # light, dark: text needs more contrast than a line
@@ -127,9 +128,10 @@ def _site_pages(measurements: Measurements) -> Iterator[Page]:
         for line in measurements.tables[table]:
             for entry in line.entries:
                 title = f"{line.label} on {line.paper.dataset}"
-                yield run_page(entry), "run", {"here": table, **run_context(title, entry)}
+                context = run_context(title, entry, TABLES[table].at, TABLES[table].over)
+                yield run_page(entry), "run", {"here": table, **context}
     if measurements.runs:
-        title = "Runs that are in no table of the paper"
+        title = "Runs that are in no table"
         yield from _runs_pages(measurements.runs, RUNS, title=title)
 
 

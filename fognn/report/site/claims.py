@@ -9,8 +9,9 @@ from typing import Any
 
 from fognn.paper.pairing import Paired, paired_difference
 from fognn.paper.table_line import TableLine
+from fognn.paper.tables import TABLES
 from fognn.report.metric import Metric, metric_of
-from fognn.report.site.measurements import AT, OVER, Measurements, host_of
+from fognn.report.site.measurements import Measurements, host_of
 from fognn.report.text import joined, many
 
 __all__ = ["VERDICTS", "Claim", "Comparison", "Judgement", "claims", "judge", "verdict_of"]
@@ -131,7 +132,8 @@ class Comparison:
     @property
     def printed(self) -> float:
         r"""By how much the first is better in the paper."""
-        return self.metric.advantage(self.better.paper.mean, self.than.paper.mean)
+        # A claim names rows of the paper only, see Measurements.find.
+        return self.metric.advantage(self.better.paper.mean or 0.0, self.than.paper.mean or 0.0)
 
     @property
     def verdict(self) -> str:
@@ -186,7 +188,8 @@ def judge(claim: Claim, measurements: Measurements) -> Judgement:
         if better.paper.model == f"{than.paper.model}+FOG":
             # The paper's GCN has another norm than its GCN+FOG: the host has the same norm.
             than = host_of(better, measurements.tables[better.table]) or than
-        paired = paired_difference(than.label, better.entries, than.entries, AT, OVER)
+        shown = TABLES[better.table]
+        paired = paired_difference(than.label, better.entries, than.entries, shown.at, shown.over)
         comparisons.append(Comparison(better, than, paired))
     return Judgement(claim, tuple(comparisons))
 

@@ -10,7 +10,7 @@ from fognn.paper.compared import chosen_entries, table_of
 from fognn.paper.comparison import compare
 from fognn.paper.entry_checks import COMPARE
 from fognn.paper.ledger import Ledger, LedgerEntry, ledger_of
-from fognn.paper.rows import rows
+from fognn.paper.rows import rows_of
 from fognn.paper.search import Choice, Choices, choices_file, table_entries
 from fognn.paper.table_line import TableLine
 from fognn.paper.tables import TABLES, label_of
@@ -27,15 +27,15 @@ __all__ = [
     "run_page",
 ]
 
-# As in the paper's own figures: the last epoch, the mean of the batches.
+# Of runs in no table, as in most of the paper's: the last epoch, the mean of the batches.
 AT, OVER = "last", "batches"
-RUNS = "runs"  # the ledger of runs that are in no table of the paper
+RUNS = "runs"  # the ledger of runs that are in no table
 _NAME = re.compile(r"[a-z0-9][a-z0-9+._=-]*")
 
 
 @dataclass(frozen=True)
 class Measurements:
-    r"""All tables of the paper, measured or not, and the other runs.
+    r"""All tables of the paper and of our own, measured or not, and the other runs.
 
     Args:
         tables (dict): The lines of each table, by its name.
@@ -86,7 +86,7 @@ def read_measurements(results: Path) -> Measurements:
     """
     if not results.is_dir():
         raise ValueError(f"results must be a folder with ledgers, there is no folder {results}")
-    tables = {table: compare(table, table_entries(results, table), AT, OVER) for table in TABLES}
+    tables = {table: compare(table, table_entries(results, table)) for table in TABLES}
     others = Ledger(results / f"{RUNS}.jsonl").entries()
     return Measurements(tables, others, read_comparisons(results))
 
@@ -126,9 +126,13 @@ def run_link(entry: LedgerEntry) -> str:
 
 
 def name_of(line: TableLine) -> str:
-    r"""The name of the paper's row among those of its own dataset."""
+    r"""The name of the row among those of its own dataset."""
     row = line.paper
-    alike = rows(row.table, row.dataset, row.model)
+    alike = [
+        other
+        for other in rows_of(line.table)
+        if (other.dataset, other.model) == (row.dataset, row.model)
+    ]
     return label_of(row, "") if len(alike) > 1 else row.model
 
 

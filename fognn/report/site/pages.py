@@ -13,7 +13,7 @@ from fognn.report.site.curves import compared_figures
 from fognn.report.site.figures import Figure
 from fognn.report.site.measurements import Measurements, host_of, name_of, run_link
 from fognn.report.site.plots import effect_figure, results_figure, time_figure, widths_figure
-from fognn.report.tables.notes import commits_of
+from fognn.report.tables.notes import commits_of, published_notes
 from fognn.report.text import NONE, capital, joined, many
 
 __all__ = [
@@ -94,7 +94,8 @@ def overview_context(measurements: Measurements) -> dict[str, Any]:
         "made": _made(measurements),
         "claims": [_claim(j) for j in judged if j.verdict != "missing"],
         "waiting": [_claim(j) for j in judged if j.verdict == "missing"],
-        "tables": [_table(name, measurements) for name in TABLES],
+        "tables": [_table(name, measurements) for name in TABLES if TABLES[name].number],
+        "own_tables": [_table(name, measurements) for name in TABLES if not TABLES[name].number],
         "others": len(measurements.runs),
         "comparisons": [],
         "figures": [],
@@ -151,8 +152,8 @@ def _table(name: str, measurements: Measurements) -> dict[str, Any]:
 
 
 def _made(measurements: Measurements) -> str:
-    r"""The number of runs, their days and their commits, in a sentence."""
-    entries = list(measurements.entries())
+    r"""The number of runs of the paper's tables, their days and their commits, in a sentence."""
+    entries = [entry for entry in measurements.entries() if TABLES[entry.table].number]
     if not entries:
         return ""
     days = sorted({entry.finished[:10] for entry in entries})
@@ -182,8 +183,9 @@ def table_context(table: str, measurements: Measurements) -> dict[str, Any]:
         part["title"] = dataset if len(datasets) > 1 else ""
     figures = [figure for part in parts for figure in part["figures"]]
     figures += [f for part in parts for pair in part["curves"] for f in pair["figures"]]
+    number, title = TABLES[table].number, TABLES[table].title
     return {
-        "title": f"Table {TABLES[table].number}: {TABLES[table].title}",
+        "title": f"Table {number}: {title}" if number else f"{capital(title)}: not in the paper",
         "summary": _summary(lines),
         "how": _how(lines),
         "datasets": parts,
@@ -195,7 +197,9 @@ def table_context(table: str, measurements: Measurements) -> dict[str, Any]:
 def _part(lines: list[TableLine], number: int, measurements: Measurements) -> dict[str, Any]:
     metric, dataset = metric_of(lines[0]), lines[0].paper.dataset
     held_out = any(line.held_out is not None for line in lines)
-    header = ["network", "parameters", f"measured {metric.axis}", "seeds", "paper", "difference"]
+    printed = _printed(lines)
+    header = ["network", "parameters", f"measured {metric.axis}", "seeds"]
+    header += ["paper", "difference"] if printed else []
     header += ["at the last epoch"] if held_out else []
     header += [DIFFERENCE, "95 % interval"] if _has_hosts(lines) else []
     header += ["s an epoch", "epochs"]
@@ -209,7 +213,7 @@ def _part(lines: list[TableLine], number: int, measurements: Measurements) -> di
     ]
     return {
         "group": f"curves-{number}",
-        "caption": f"{dataset}: measured and printed",
+        "caption": f"{dataset}: measured{' and printed' * printed}",
         "header": header,
         "rows": [_row(line, metric, held_out, _has_hosts(lines)) for line in lines],
         "notes": _notes(lines, metric),
@@ -219,14 +223,17 @@ def _part(lines: list[TableLine], number: int, measurements: Measurements) -> di
 
 
 def _row(line: TableLine, metric: Metric, held_out: bool, hosts: bool) -> dict[str, Any]:
-    paired = line.paired
+    paired, parameters = line.paired, line.parameters or line.paper.params
     off = f"more than {' and '.join(line.off)}" if line.off else ""
     cells: list[Cell] = [
-        cell(line.parameters or line.paper.params, f"{line.parameters or line.paper.params:,}"),
-        plus_minus(line.mean, line.sd, metric),
-        plus_minus(line.paper_mean, line.paper_sd, metric),
-        cell(line.difference, metric.signed(line.difference or 0.0), off),
+        cell(parameters, f"{parameters or 0:,}"),
+        plus_minus(line.mean, line.plus_minus, metric),
     ]
+    if line.paper.mean is not None:
+        cells += [
+            plus_minus(line.paper_mean, line.paper_sd, metric),
+            cell(line.difference, metric.signed(line.difference or 0.0), off),
+        ]
     if held_out:
         cells.append(plus_minus(line.held_out, line.held_out_sd, metric))
     if hosts:
@@ -255,7 +262,12 @@ def _notes(lines: Sequence[TableLine], metric: Metric) -> list[str]:
             "Beside it, the same at the last epoch, which nothing chose. Pairs of folds share "
             "their training graphs: their interval is too narrow."
         )
-    if any(len(line.entries) == 1 for line in lines):
+    if any(line.interval is not None for line in lines):
+        notes.append(
+            "The interval of one seed is over its episodes and says nothing about other seeds, "
+            "which may show the opposite."
+        )
+    elif any(len(line.entries) == 1 for line in lines):
         notes.append(
             "One seed has no interval: its result was seen once, and another seed may show the "
             "opposite."
@@ -265,7 +277,8 @@ def _notes(lines: Sequence[TableLine], metric: Metric) -> list[str]:
             "A difference of more than 3 of the printed s.d., or of more than 5 % of the printed "
             "mean, is said beside it."
         )
-    if any(line.ours for line in lines):
+    notes += published_notes(lines)
+    if any(line.ours for line in lines) and _printed(lines):
         notes.append(
             "Rows marked as ours are not in the paper: another reading of a network, or a run "
             "that does not follow the paper's settings."
@@ -306,9 +319,10 @@ def _summary(lines: Sequence[TableLine]) -> str:
     measured = [line for line in rows if line.entries]
     runs = sum(len(line.entries) for line in lines)
     if not runs:
-        return "Not measured yet: the figures are those of the paper."
+        return "Not measured yet" + ": the figures are those of the paper" * _printed(lines) + "."
+    whose = " of the paper" * _printed(lines)
     sentences = [
-        f"{len(measured)} of {many(len(rows), 'row')} of the paper measured, {many(runs, 'run')}."
+        f"{len(measured)} of {many(len(rows), 'row')}{whose} measured, {many(runs, 'run')}."
     ]
     paired = [line for line in rows if line.paired is not None]
     if paired:
@@ -328,12 +342,30 @@ def _advantage(line: TableLine) -> float:
 def _how(lines: Sequence[TableLine]) -> str:
     if all(line.folds for line in lines if line.entries) and any(line.folds for line in lines):
         return "Shown is the validation figure that the paper prints; see below the table."
+    if any(line.paper.few_shot for line in lines):
+        shown = (
+            "episodes of the test classes at the epoch with the best validation accuracy, over all "
+            "items"
+        )
+        spread = (
+            "; with one seed, the 95 % interval over the test episodes, which is the paper's form"
+        )
+    else:
+        shown = (
+            "the test split at the last epoch, the mean over the batches, as in the paper's "
+            "benchmark"
+        )
+        spread = ""
     return (
-        "Shown is the metric on the test split at the last epoch, the mean over the batches, as in "
-        "the paper's benchmark; the page of each run has the other averages and epochs. "
-        "± is the standard deviation over seeds."
+        f"Shown is the metric on {shown}; the page of each run has the other averages and epochs."
+        f" ± is the standard deviation over seeds{spread}."
         + (" FOG − host: the difference between runs of the same seed." * _has_hosts(lines))
     )
+
+
+def _printed(lines: Sequence[TableLine]) -> bool:
+    r"""Whether the paper has the table."""
+    return any(line.paper.mean is not None for line in lines)
 
 
 def _has_hosts(lines: Sequence[TableLine]) -> bool:

@@ -35,9 +35,9 @@ __all__ = ["effect_figure", "results_figure", "same_machine", "time_figure", "wi
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "hexagon")
 
 
-def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figure:
+def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figure | None:
     r"""A row for each line: the paper's figure, each seed, and the mean of several seeds with its
-    interval.
+    interval; :obj:`None` if nothing is printed or measured.
 
     Args:
         lines (sequence of TableLine): The lines of one dataset.
@@ -46,8 +46,11 @@ def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Fig
     """
     places = {id(line): -number for number, line in enumerate(lines)}
     printed = [line for line in lines if line.paper_mean is not None]
-    traces = [
-        paper_marks(
+    if not printed and not any(line.entries for line in lines):
+        return None
+    traces = []
+    if printed:
+        marks = paper_marks(
             [line.paper_mean for line in printed],
             [line.paper_sd for line in printed],
             [places[id(line)] + ABOVE for line in printed],
@@ -57,7 +60,7 @@ def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Fig
             ],
             "the paper, mean ± s.d.",
         )
-    ]
+        traces.append(marks)
     for kind in COLOURS:
         runs = [
             (value, places[id(line)] + BELOW, f"{line.label}, seed {entry.seed}", run_link(entry))
@@ -76,10 +79,11 @@ def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Fig
     )  # fmt: skip
     split = "validation" if any(line.folds for line in lines) else "test"
     several = f" A bar: the mean of the seeds with its {INTERVAL}." if means else ""
-    spans = [line.paper.mean + side * line.paper.sd for line in printed for side in (-1, 1)]
+    spans = _spans(printed)
+    diamond = "A diamond: the paper; a" if printed else "A"
     return figure(
         name,
-        f"{capital(split)} {metric.axis}, {metric.direction}. A diamond: the paper; a dot: one of "
+        f"{capital(split)} {metric.axis}, {metric.direction}. {diamond} dot: one of "
         f"our runs, which opens on a click.{several}",
         traces,
         rows_height(len(lines)),
@@ -118,17 +122,16 @@ def effect_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figu
             means.append((line.paired.difference, line.paired.interval, -number + BELOW, text))
         if line.paper_mean is not None and host.paper_mean is not None:
             printed.append((line.paper_mean - host.paper_mean, -number + ABOVE, line.label))
-    traces = [
-        paper_marks(
+    traces = [run_points(runs, "with FOG", "one seed"), *mean_bars(means)]
+    if printed:
+        marks = paper_marks(
             [value for value, _, _ in printed],
             None,
             [place for _, place, _ in printed],
             [f"{label}<br>paper {value:+.4g}" for value, _, label in printed],
             "the paper's means",
-        ),
-        run_points(runs, "with FOG", "one seed"),
-        *mean_bars(means),
-    ]
+        )
+        traces.insert(0, marks)
     right = metric.higher_is_better
     return figure(
         name,
@@ -271,7 +274,7 @@ def widths_figure(
             text = f"{base.paper.model}, measured, {base.paper.params:,} parameters"
             traces.append(
                 go.Scatter(
-                    x=[min(line.paper.params for line in lines), base.paper.params],
+                    x=[min(line.paper.params or 0 for line in lines), base.paper.params],
                     y=[base.mean, base.mean],
                     name=f"{base.paper.model} without FOG",
                     mode="lines",
@@ -281,7 +284,7 @@ def widths_figure(
                 )
             )
     spans = [value for line in lines for value in line.values]
-    spans += [line.paper.mean + side * line.paper.sd for line in lines for side in (-1, 1)]
+    spans += _spans(lines)
     spans += [base.mean for base in hosts if base.mean is not None]
     return figure(
         name,
@@ -334,6 +337,16 @@ def _points(lines: Sequence[TableLine]) -> list[tuple[TableLine, Any, float]]:
         (line, entry, value)
         for line in lines
         for entry, value in zip(line.entries, line.values, strict=True)
+    ]
+
+
+def _spans(lines: Sequence[TableLine]) -> list[float]:
+    r"""The ends of the printed means ± s.d."""
+    return [
+        row.mean + side * row.sd
+        for row in (line.paper for line in lines)
+        if row.mean is not None and row.sd is not None
+        for side in (-1, 1)
     ]
 
 

@@ -28,7 +28,10 @@ def run_context(title: str, entry: LedgerEntry, at: str = AT, over: str = OVER) 
     """
     result = entry.result
     metric = METRICS[result["metric"]]
-    score = metric.number(score_of(entry, at, over).value) + " %" * metric.percent
+    found = score_of(entry, at, over)
+    score = metric.number(found.value) + " %" * metric.percent
+    if found.interval is not None:
+        score += f" ± {metric.number(found.interval)} (95 % interval over the test episodes)"
     stopped = _ENDS.get(result["stopped"], result["stopped"])
     return {
         "title": f"{title}, seed {entry.seed}",

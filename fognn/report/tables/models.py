@@ -21,7 +21,7 @@ def report_models(pattern: str = "*") -> str:
     for name in names:
         sizes: dict[str, int] = {}
         for row in rows():
-            if name_of(row) == name:
+            if name_of(row) == name and row.params is not None:
                 # Of a network that stands in two tables, the first counts.
                 sizes.setdefault(row.dataset, row.params)
         text = ", ".join(f"{data} {size:,}" for data, size in sizes.items())

@@ -6,7 +6,7 @@ from typing import Any
 from fognn.paper.comparison import TableLine
 from fognn.report.text import joined, many
 
-__all__ = ["commits_of", "notes_of", "numbers_of"]
+__all__ = ["commits_of", "notes_of", "numbers_of", "published_notes"]
 
 _EPOCHS = {"last": "the last epoch", "best": "the epoch with the best validation metric"}
 _AVERAGES = {
@@ -48,12 +48,15 @@ def notes_of(
         numbers (mapping): The numbers of changed settings: see :func:`numbers_of`.
     """
     if not any(line.entries for line in lines):
-        return [f"Nothing is measured yet: see fognn reproduce {lines[0].table} --help."]
+        nothing = f"Nothing is measured yet: see fognn reproduce {lines[0].table} --help."
+        return [nothing, *published_notes(lines)]
     notes = [_figure(lines, at, over), *_seeds(lines), *_pairs(lines), *_marks(lines)]
+    notes += published_notes(lines)
     notes += [f"{number}: {', '.join(changed)}." for changed, number in numbers.items()]
     missing = [line.label for line in lines if not line.entries]
     if missing:
-        notes.append(f"Not measured by the paper's protocol: {'; '.join(missing)}.")
+        whose = "the row's" if _ours(lines) else "the paper's"
+        notes.append(f"Not measured by {whose} protocol: {'; '.join(missing)}.")
     if hidden:
         notes.append(f"Not shown: {many(hidden, 'run')} that a search tried and did not pick.")
     return [*notes, *_origin(lines)]
@@ -63,7 +66,9 @@ def _figure(lines: Sequence[TableLine], at: str, over: str) -> str:
     tested = {entry.result["test"] is not None for line in lines for entry in line.entries}
     notes = []
     if True in tested:
-        notes.append(f"Here: on the test split at {_EPOCHS[at]}, {_AVERAGES[over]}.")
+        few_shot = any(line.paper.few_shot for line in lines)
+        split = "episodes of the test classes" if few_shot else "the test split"
+        notes.append(f"Here: on {split} at {_EPOCHS[at]}, {_AVERAGES[over]}.")
     if False in tested:
         notes.append(
             "Here: on the held-out folds at the best epoch of their mean curve, over all items, as "
@@ -77,17 +82,24 @@ def _seeds(lines: Sequence[TableLine]) -> list[str]:
     counts = sorted({len(line.seeds) for line in lines if line.entries})
     folds = max(line.folds for line in lines)
     over = f"over {folds} folds" if folds else "over seeds"
+    intervals = any(line.interval is not None for line in lines)
     if counts[-1] == 1:
         notes = ["Each row is of 1 seed."]
         if not folds:
-            notes[0] = "Each row is of 1 seed: no s.d., no interval; a difference may be chance."
+            none = "no s.d. over seeds" if intervals else "no s.d., no interval"
+            notes[0] = f"Each row is of 1 seed: {none}; a difference may be chance."
     elif len(counts) == 1:
         notes = [f"Each row is of {counts[0]} seeds."]
     else:
         notes = [f"Rows are of {counts[0]} to {counts[-1]} seeds."]
+    if intervals:
+        notes.append(
+            "±, with one seed: the 95 % interval over the test episodes, the paper's form, which "
+            "says nothing about other seeds."
+        )
     if any(line.sd is not None for line in lines):
-        notes.append(f"±: s.d. {over}.")
-    if counts[0] == 1 < counts[-1] and not folds:
+        notes.append(f"±{', with several seeds' * intervals}: s.d. {over}.")
+    if counts[0] == 1 < counts[-1] and not folds and not intervals:
         notes.append("One seed gives no s.d. and no interval.")
     return notes
 
@@ -119,7 +131,9 @@ def _pairs(lines: Sequence[TableLine]) -> list[str]:
 def _marks(lines: Sequence[TableLine]) -> list[str]:
     notes = []
     ours = [line for line in lines if line.ours]
-    if ours:
+    if ours and _ours(lines):
+        notes.append("†: other settings than the row's.")
+    elif ours:
         notes.append("†: ours, not in the paper: another reading, or other settings.")
     hosts = {line.paper.model.removesuffix("+FOG") for line in lines}
     notes += [text for name, text in _READINGS.items() if name in hosts]
@@ -130,6 +144,25 @@ def _marks(lines: Sequence[TableLine]) -> list[str]:
         )
     if any(line.paper.few_shot and line.entries for line in lines):
         notes.append("Parameters are those of the whole network; the paper counts its graph part.")
+    return notes
+
+
+def _ours(lines: Sequence[TableLine]) -> bool:
+    r"""Whether it is a table of our own."""
+    return all(line.paper.table is None for line in lines)
+
+
+def published_notes(lines: Sequence[TableLine]) -> list[str]:
+    r"""The figures of other publications, beside ours."""
+    notes = []
+    for line in lines:
+        row = line.paper
+        if row.published is None or line.ours:
+            continue
+        text = f"{line.label} is published at {row.published:.{row.digits}f} by {row.published_by}"
+        if line.mean is not None:
+            text += f"; the difference here is {line.mean - row.published:+.{row.digits}f}"
+        notes.append(f"{text}.")
     return notes
 
 

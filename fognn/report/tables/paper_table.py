@@ -1,4 +1,5 @@
-r"""A table of the paper beside the measurement: the command ``fognn table``."""
+r"""A table of the paper beside the measurement, or a table of our own: the command ``fognn
+table``."""
 
 import csv
 import io
@@ -10,7 +11,7 @@ from fognn.paper.comparison import TableLine, compare
 from fognn.paper.ledger import Ledger
 from fognn.paper.search import table_entries
 from fognn.paper.tables import TABLES, check_table, label_of
-from fognn.report.metric import metric_of
+from fognn.report.metric import Metric, metric_of
 from fognn.report.tables.comparisons import comparisons_table
 from fognn.report.tables.forms import as_latex, as_markdown, as_text
 from fognn.report.tables.notes import notes_of, numbers_of
@@ -27,10 +28,10 @@ def report_table(
     table: str,
     results: Path = Path("results"),
     form: str = "text",
-    at: str = "last",
-    over: str = "batches",
+    at: str | None = None,
+    over: str | None = None,
 ) -> str:
-    r"""A table of the paper beside the measurement.
+    r"""A table of the paper beside the measurement, or a table of our own.
 
     It reads only the ledger. A table of two datasets is printed as two.
 
@@ -41,14 +42,15 @@ def report_table(
         form (str, optional): :obj:`"text"`, :obj:`"markdown"`, :obj:`"latex"` (with the package
             ``booktabs``), or :obj:`"csv"`, with all digits.
         at (str, optional): Which epoch's test figure: :obj:`"last"`, or the :obj:`"best"` by
-            validation.
+            validation. (default: that of the table, :class:`fognn.paper.tables.Table`)
         over (str, optional): Which average: over :obj:`"batches"`, as in the public benchmark, or
-            over :obj:`"items"`.
+            over :obj:`"items"`. (default: that of the table)
     """
     checks.one_of("report_table", "form", form, FORMS)
     if table == "compare":
         return comparisons_table(Path(results), form)
     check_table("report_table", table)
+    at, over = TABLES[table].at if at is None else at, TABLES[table].over if over is None else over
     entries = Ledger(Path(results) / f"{table}.jsonl").entries()
     lines = compare(table, table_entries(Path(results), table), at, over)
     if form == "csv":
@@ -58,9 +60,8 @@ def report_table(
         part = list(group)
         numbers = numbers_of(part)
         header, rows = _cells(part, numbers)
-        number = TABLES[table].number
         metric = metric_of(part[0])
-        title = f"Table {number} of the paper, {data}: {metric.axis}, {metric.direction}."
+        title = _title(TABLES[table].number, data, metric)
         # Trials of other datasets of the table count in their own part.
         own = [entry for entry in entries if entry.row in {line.row for line in part}]
         hidden = len(own) - sum(len(line.entries) for line in part)
@@ -69,13 +70,21 @@ def report_table(
     return "\n\n".join(parts)
 
 
+def _title(number: int | None, data: str, metric: Metric) -> str:
+    text = f"{data}: {metric.axis}, {metric.direction}"
+    return (
+        f"{text}; not in the paper." if number is None else f"Table {number} of the paper, {text}."
+    )
+
+
 def _cells(
     lines: Sequence[TableLine], numbers: Mapping[tuple[str, ...], str]
 ) -> tuple[list[str], list[list[str]]]:
     folds = any(line.held_out is not None for line in lines)
     paired = any(line.paired for line in lines)
-    header = ["network", "parameters", "paper", "here"]
-    header += ["held out"] * folds + ["seeds", "here - paper"]
+    printed = any(line.paper.mean is not None for line in lines)
+    header = ["network", "parameters", *["paper"] * printed, "here"]
+    header += ["held out"] * folds + ["seeds"] + ["here - paper"] * printed
     header += ["FOG - host"] * paired + ["epochs", "s/epoch"]
     rows = []
     for line in lines:
@@ -83,10 +92,11 @@ def _cells(
         name = label_of(line.paper, line.variant)
         name += f" {numbers[line.changed]}" if line.changed else ""
         row = [f"{name} †" if line.ours else name, _count(line.parameters)]
-        row += [_figure(line.paper_mean, line.paper_sd, digits)]
-        row += [_figure(line.mean, line.sd, digits) if line.entries else "not run"]
+        row += [_figure(line.paper_mean, line.paper_sd, digits)] * printed
+        row += [_figure(line.mean, line.plus_minus, digits) if line.entries else "not run"]
         row += [_figure(line.held_out, line.held_out_sd, digits)] * folds
-        row += [str(len(line.seeds)), _gap(line.difference, digits) + " !" * bool(line.off)]
+        row += [str(len(line.seeds))]
+        row += [_gap(line.difference, digits) + " !" * bool(line.off)] * printed
         row += [_paired(line, digits)] * paired
         row += [_count(line.epochs), _plain(line.seconds_per_epoch)]
         rows.append(row)
@@ -149,6 +159,7 @@ def _record(line: TableLine, at: str, over: str) -> dict[str, object]:
         "mean": line.mean,
         "sd": line.sd,
         "sd_over": None if line.sd is None else "folds" if line.folds else "seeds",
+        "interval": line.interval,
         "held_out": line.held_out,
         "held_out_sd": line.held_out_sd,
         "seeds": " ".join(map(str, line.seeds)),

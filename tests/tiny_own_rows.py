@@ -1,0 +1,31 @@
+"""The rows of our own with a training of a few steps, on a few random images."""
+
+import dataclasses
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_images import write_cifar
+
+from fognn.paper.rows import _rows
+from fognn.paper.tables import Planned, _known_runs, plan
+
+SMALL: dict[str, Any] = {"epochs": 6, "step": 4, "steps": 2, "batch_size": 10, "episodes": 12}
+
+
+def use_small_rows(patch: pytest.MonkeyPatch) -> None:
+    """Each row of our own is trained for 3 epochs of 2 steps, and tested on 12 episodes."""
+    own = tuple(dataclasses.replace(row, **SMALL) for row in _rows("own_rows"))
+    module = import_module("fognn.paper.rows")  # fognn.paper has a function of this name
+    patch.setattr(module, "_rows", lambda name: own if "own" in name else _rows(name))
+    # It remembers the runs of the rows.
+    patch.setattr("fognn.paper.tables._known_runs", _known_runs.__wrapped__)
+
+
+def small_plan(folder: Path, models: list[str], seeds: int = 1) -> list[Planned]:
+    """Runs of the table CIFAR-FS by the protocol of its rows; use_small_rows comes first."""
+    if not (folder / "cifar_fs").exists():
+        write_cifar(folder, images=8)
+    values = {"data.folder": str(folder), "machine.threads": 1}
+    return plan("cifar-fs", models, seeds, values=values)
