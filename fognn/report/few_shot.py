@@ -30,9 +30,10 @@ _STYLE = """
 .answer td { white-space: normal; max-width: 18rem; overflow-wrap: anywhere; }
 .answer td:last-child { text-align: right; white-space: nowrap; padding-right: 0; }
 .answer tr:last-child td { border: 0; }
-.answer td:nth-child(3) { min-width: 5rem; width: 8rem; }
+.answer td:nth-child(3) { width: 8rem; }
 .bar { height: .8rem; background: var(--line-0); print-color-adjust: exact; }
 .answer .best { font-weight: bold; }
+@media (max-width: 40rem) { .answer td:nth-child(3) { width: 20%; } }
 """
 
 
@@ -98,7 +99,7 @@ def prediction_page(found: FewShotPrediction) -> str:
         )
         caption = escape(printable(path.name))
         figures.append(
-            f'<figure><div><img class="image query" alt="" src="{_data(image)}">'
+            f'<figure><div><img class="image query" alt="{caption}" src="{_data(image)}">'
             f"<figcaption>{caption}: <strong>{escape(best)}</strong></figcaption></div>\n"
             f'<table class="answer"><tbody>\n{rows}</tbody></table></figure>\n'
         )
@@ -115,7 +116,7 @@ def _support(found: FewShotPrediction, number: int, name: str, style: list[str])
     shown = ""
     for at in chosen[:_SHOWN]:
         style.append(f".s{at} {{ background-image: url({_data(found.support_images[at])}); }}\n")
-        title = escape(printable(found.support[at].name))
+        title = escape(f"{name}: {printable(found.support[at].name)}")
         shown += (
             f'<span class="image s{at}" role="img" aria-label="{title}" title="{title}"></span>'
         )
