@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from PIL import Image
+from torch.nn import BatchNorm1d, BatchNorm2d
 
 from fognn.paper import protocol
 from fognn.training.checkpoint import untrained_model, write_checkpoint
@@ -32,14 +34,22 @@ def write_support(folder: Path, classes: Mapping[str, int]) -> Path:
 
 
 def untrained_few_shot(path: Path, data: str = "cifar-fs", **values: Any) -> Path:
-    """A checkpoint of a small network as it was drawn, whose answers differ between images."""
+    """A checkpoint of an untrained small network, with norms that have seen images, so that its
+    answers differ between images."""
     usual = {"model.embedding": 8, "machine.threads": 1}
     own = {name.replace("__", "."): value for name, value in values.items()}
     config = protocol(data, "gnn+fog", 0, usual | own)
-    net = untrained_model(config, None)
-    for name, tensor in net.state_dict().items():
-        if name.endswith("last.lin_rel.weight") or name.endswith("last.lin_root.weight"):
-            tensor *= 50
+    net: Any = untrained_model(config, None)
+    size, channels = net.cnn.image_size, net.cnn.in_channels
+    for module in net.modules():
+        if isinstance(module, BatchNorm1d | BatchNorm2d):
+            module.momentum = None  # the mean over all batches
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for _ in range(3):  # only the norms learn from it
+            images = torch.rand(8, net.n_way + 1, channels, 4, 4)
+            images = images.repeat_interleave(size // 4, 3).repeat_interleave(size // 4, 4)
+            net(images[:, 1:], torch.arange(net.n_way).expand(8, -1), images[:, 0])
     if config.precision == "64-true":
         net.double()
     write_checkpoint(path, config, None, {"model": net.state_dict()})

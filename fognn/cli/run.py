@@ -183,9 +183,10 @@ def predict(
         graphs = {"INPUT": source, "--smiles-column": smiles_column, "--skip-bad": skip_bad or None}
         for name, given in graphs.items():
             if given is not None:
-                raise typer.BadParameter(f"{name} is for graphs, --support and --query for images")
+                raise typer.BadParameter(f"{name} is for graphs, not for images")
         if support is None or query is None:
-            raise typer.BadParameter("--support and --query must both be given for images")
+            missing = "--support" if support is None else "--query"
+            raise typer.BadParameter(f"{missing} must be given for images")
         from fognn.report.few_shot import prediction_table, write_prediction
         from fognn.training.few_shot_prediction import predict_images
 
@@ -199,7 +200,7 @@ def predict(
     if source is None:
         raise typer.BadParameter("INPUT must be given for graphs, --support and --query for images")
     if output is None:
-        raise typer.BadParameter("--output (-o) must be given for graphs")
+        raise typer.BadParameter("--output must be given for graphs")
     from fognn.training.prediction import predict as write
 
     lines = write(

@@ -312,7 +312,7 @@ def test_queries(tmp_path: Path) -> None:
     assert query_files(tmp_path / "q" / "9.png") == [tmp_path / "q" / "9.png"]
     with pytest.raises(FileError, match=r"query must hold images, .*empty has none .its subfolde"):
         query_files(tmp_path / "empty")
-    with pytest.raises(FileError, match="query must name an existing .*nothing"):
+    with pytest.raises(FileError, match=r"query must name an existing .*nothing"):
         query_files(tmp_path / "nothing")
-    with pytest.raises(FileError, match="support must name an existing folder.*nothing"):
+    with pytest.raises(FileError, match=r"support must name an existing folder.*nothing"):
         class_folders(tmp_path / "nothing")
