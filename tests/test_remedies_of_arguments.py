@@ -1,5 +1,7 @@
 """Whatever a message about an argument of a command or of a function tells the user to do works."""
 
+import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable
@@ -9,7 +11,8 @@ from typing import Any
 import pytest
 import torch
 from chaos.samples import molecules_csv
-from tiny_images import tiny_images, write_cifar
+from own_images import untrained_few_shot, write_image, write_support
+from tiny_images import write_cifar
 from tiny_runs import molecules, tiny
 from torch_geometric.nn import GCN, TAGConv
 
@@ -21,7 +24,7 @@ from fognn.models.registry import HOSTS
 from fognn.paper import protocol
 from fognn.paper.tables import plan
 from fognn.sweep.compare_runs import networks
-from fognn.training import Stopped, fit, loop, predict
+from fognn.training import Config, Stopped, fit, loop, predict, predict_images
 from fognn.training.own_data import check_own
 from fognn.training.signals import StopSignals
 from fognn.utils.errors import FileError
@@ -157,14 +160,52 @@ def test_load_a_run_folder(tmp_path: Path) -> None:
     assert isinstance(fognn.load(tmp_path / "run"), torch.nn.Module)
 
 
-def test_call_a_few_shot_network(tmp_path: Path) -> None:
-    config = tiny_images(write_cifar(tmp_path / "data"), training__epochs=1)
-    fit(config, tmp_path / "run", quiet=True)
-    with pytest.raises(ValueError, match=r"call the network that fognn\.load\(run\) returns"):
-        predict(tmp_path / "run", "images.pt", tmp_path / "out.csv")
-    net = fognn.load(tmp_path / "run")
+def test_images_and_graphs_have_networks_of_their_own(run: Run, tmp_path: Path) -> None:
+    write_support(tmp_path / "DIR", {"cat": 1, "dog": 2})
+    write_image(tmp_path / "IMAGE", format="PNG")
+    untrained_few_shot(tmp_path / "images.ckpt")
+    torch.save(molecules(12), tmp_path / "INPUT.pt")
+    values = {"training.epochs": 1, "model.channels": 8, "machine.threads": 1}
+    fit(protocol("INPUT.pt", "gcn", 0, values), tmp_path / "graphs", quiet=True)
+    code, text = run("predict", "images.ckpt", "INPUT.pt", "-o", "out.csv")
+    assert code == 1
+    advice = "use fognn predict RUN --support DIR --query IMAGE (fognn.training.predict_images), or"
+    assert f"got 'images.ckpt': {advice} fognn.load(run) for the network itself" in text
+    code, text = run("predict", "images.ckpt", "--support", "DIR", "--query", "IMAGE")
+    assert code == 0, text
+    assert predict_images("images.ckpt", "DIR", "IMAGE").probabilities.shape == (1, 2)
+    net = fognn.load("images.ckpt")
     support, labels = torch.rand(1, 5, 3, 32, 32), torch.arange(5)[None]
     assert net(support, labels, torch.rand(1, 3, 32, 32)).shape == (1, 5)
+
+    code, text = run("predict", "graphs", "--support", "DIR", "--query", "IMAGE")
+    assert code == 1
+    assert "got 'graphs': use fognn predict RUN INPUT -o FILE for a network of graphs" in text
+    code, text = run("predict", "graphs", "INPUT.pt", "-o", "FILE")
+    assert code == 0, text
+    assert predict("graphs", "INPUT.pt", tmp_path / "out.csv") == 12
+
+
+@pytest.mark.parametrize("k_shot", [1, 2])
+def test_train_a_network_for_more_classes(run: Run, tmp_path: Path, k_shot: int) -> None:
+    write_support(tmp_path / "support", {str(number): 1 for number in range(7)})
+    write_image(tmp_path / "query.png")
+    untrained_few_shot(tmp_path / "net.ckpt", data__k_shot=k_shot)
+    predicts = ["--support", "support", "--query", "query.png"]
+    code, text = run("predict", "net.ckpt", *predicts)
+    assert code == 1
+    found = re.search(r"train one for 7 \(fognn (train .*)\)$", text.strip())
+    assert found is not None, text
+    write_cifar(tmp_path / "data", 3)
+    small = ["--epochs", "1", "--batch-size", "2", "--threads", "1", "-q", "--data", "data"]
+    for setting in ("training.steps=1", "data.episodes=2", "model.embedding=8"):
+        small += ["--set", setting]
+    code, text = run(*shlex.split(found[1]), *small, "-o", "run", "--no-ledger")
+    assert code == 0, text
+    assert fognn.load("run").n_way == 7
+    assert Config.read(tmp_path / "run" / "config.yaml").data.k_shot == k_shot
+    code, text = run("predict", "run", *predicts)
+    assert code == 0, text
 
 
 def test_the_same_python_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

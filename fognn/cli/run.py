@@ -129,9 +129,24 @@ def evaluate(
 def predict(
     run: RunFolder,
     source: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A csv file of molecules, or a file of graphs.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The csv file to write.")],
+        Path | None,
+        typer.Argument(metavar="INPUT", help="A csv file of molecules, or a file of graphs."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The csv file to write. Needed for graphs."),
+    ] = None,
+    support: Annotated[
+        Path | None,
+        typer.Option(help="Few-shot network: a folder with one subfolder of images for a class."),
+    ] = None,
+    query: Annotated[
+        Path | None,
+        typer.Option(help="Few-shot network: an image to classify, or a folder of images."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Few-shot network: a page to write, with the images.")
+    ] = None,
     checkpoint: Checkpoint = None,
     smiles_column: Annotated[
         str | None,
@@ -140,22 +155,54 @@ def predict(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Skip lines of a csv file that cannot be read.")
     ] = False,
-    batch_size: Annotated[int, typer.Option(help="Number of graphs in a batch.")] = 128,
+    batch_size: Annotated[int, typer.Option(help="Number of graphs or images in a batch.")] = 128,
     device: Device = "auto",
     threads: Threads = None,
     imported: Import = None,
 ) -> None:
-    """Predict for new graphs: molecules in a csv file, or a .pt or .npz file of graphs.
+    """Predict for new graphs: molecules in a csv file, or a .pt or .npz file of graphs. Or classify
+    images with a few-shot network.
+
+    For a few-shot network, --support names a folder with one subfolder for each of your classes (2
+    to 20, and no more than the network was trained for) with a few images each, and --query an
+    image or a folder of images. They may have any size and any format that Pillow reads. A
+    network of drawings, such as one trained on Omniglot, expects dark ink on light paper. Files
+    that are no images raise an error; hidden files are skipped; subfolders of a class or of --query
+    are not read.
 
     \b
     Examples:
       fognn predict runs/zinc/gcn+fog-seed0 molecules.csv -o predictions.csv
       fognn predict zinc/gcn+fog molecules.csv -o predictions.csv
       fognn predict runs/tsp/gcn+fog-seed0 graphs.npz -o edges.csv
+      fognn predict RUN --support my_classes --query photo.jpg
+      fognn predict RUN --support my_classes --query photos -o answers.csv --html answers.html
     """
+    import_own(imported)
+    if support is not None or query is not None or html is not None:
+        graphs = {"INPUT": source, "--smiles-column": smiles_column, "--skip-bad": skip_bad or None}
+        for name, given in graphs.items():
+            if given is not None:
+                raise typer.BadParameter(f"{name} is for graphs, not for images")
+        if support is None or query is None:
+            missing = "--support" if support is None else "--query"
+            raise typer.BadParameter(f"{missing} must be given for images")
+        from fognn.report.few_shot import prediction_table, write_prediction
+        from fognn.training.few_shot_prediction import predict_images
+
+        found = predict_images(run, support, query, checkpoint, batch_size, device, threads)
+        write_prediction(found, output, html)
+        print("\n".join([*found.notes, prediction_table(found)]))
+        for path in (output, html):
+            if path is not None:
+                print(f"{path}: {len(found.queries):,} predictions")
+        return
+    if source is None:
+        raise typer.BadParameter("INPUT must be given for graphs, --support and --query for images")
+    if output is None:
+        raise typer.BadParameter("--output must be given for graphs")
     from fognn.training.prediction import predict as write
 
-    import_own(imported)
     lines = write(
         run, source, output, checkpoint, smiles_column, skip_bad, batch_size, device, threads
     )

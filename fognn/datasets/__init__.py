@@ -4,6 +4,7 @@ from fognn.datasets.catalog import CATALOG, DatasetInfo, Fact, dataset_info, whe
 from fognn.datasets.episodes import Episode, Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import CIFARFS, ImageSet
 from fognn.datasets.graph_files import read_graphs, write_graphs
+from fognn.datasets.image_files import read_image
 from fognn.datasets.imdb import IMDBMulti
 from fognn.datasets.mini_imagenet import MiniImageNet
 from fognn.datasets.molecules import ATOMS, penalised_logp, smiles_to_graph
@@ -58,6 +59,7 @@ __all__ = [
     "open_pyg",
     "penalised_logp",
     "read_graphs",
+    "read_image",
     "read_single_graph",
     "read_smiles_csv",
     "scaffold_split",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         TrainingConfig,
     )
     from fognn.training.evaluation import evaluate
+    from fognn.training.few_shot_prediction import FewShotPrediction, predict_images
     from fognn.training.hub_export import export
     from fognn.training.prediction import predict
     from fognn.training.result import Result
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Config",
     "DataConfig",
+    "FewShotPrediction",
     "MachineConfig",
     "ModelConfig",
     "Result",
@@ -34,6 +36,7 @@ __all__ = [
     "fit",
     "load",
     "predict",
+    "predict_images",
 ]
 
 __getattr__ = lazy_names(
@@ -41,6 +44,7 @@ __getattr__ = lazy_names(
     {
         "config": ("Config", "DataConfig", "MachineConfig", "ModelConfig", "TrainingConfig"),
         "evaluation": ("evaluate",),
+        "few_shot_prediction": ("FewShotPrediction", "predict_images"),
         "hub_export": ("export",),
         "checkpoint": ("load",),
         "prediction": ("predict",),

@@ -86,8 +86,9 @@ def predict(
     net, config, task = load_run(run, checkpoint)
     if task is None:
         raise ValueError(
-            f"run must not be of a few-shot network, which needs a support set for each query, got "
-            f"{str(run)!r}: call the network that fognn.load(run) returns"
+            f"run must not be of a few-shot network, which classifies images, got {str(run)!r}: "
+            f"use fognn predict RUN --support DIR --query IMAGE (fognn.training.predict_images), "
+            f"or fognn.load(run) for the network itself"
         )
     with memory_errors(source_too_large(source)):
         graphs, rows = _read(source, config, task, smiles_column, skip_bad)

@@ -46,6 +46,7 @@ from chaos.samples import (
     omniglot_zips,
     one_graph,
     one_graph_pt,
+    own_images,
     pyg_root,
     read_once,
     run_folder,
@@ -66,7 +67,7 @@ from fognn.datasets.smiles_csv import read_smiles_csv
 from fognn.paper.keep import enter
 from fognn.paper.ledger import ledger_of
 from fognn.paper.search import Choices, choices_file
-from fognn.training import Config
+from fognn.training import Config, predict_images
 
 __all__ = ["FORMATS", "Format", "arguments", "clean", "digest", "environment", "prepare", "sample"]
 
@@ -200,6 +201,19 @@ _DATA = ["--draw", "0"]
 def _mini(name: str, file: str, make: Callable[[Path], None]) -> Format:
     command = ["data", "miniimagenet", "--split", "train", *_DATA]
     return Format(name, file, make, lambda folder: MiniImageNet(split="train"), [command])
+
+
+def _own_image(name: str, file: str) -> Format:
+    images = ["--support", "support", "--query", "query.png"]
+    return Format(
+        name,
+        file,
+        own_images,
+        lambda folder: predict_images(
+            folder / "net.ckpt", folder / "support", folder / "query.png", threads=1
+        ),
+        [["predict", "net.ckpt", *images, "-o", "out.csv", "--html", "out.html"]],
+    )
 
 
 FORMATS: dict[str, Format] = {
@@ -409,6 +423,8 @@ FORMATS: dict[str, Format] = {
             lambda folder: MiniImageNet(split="train"),
             named=("miniimagenet_splits/train.csv",),
         ),
+        _own_image("query image", "query.png"),
+        _own_image("support image", "support/dog/0.png"),
         Format(
             "net/config.json",
             "net/config.json",

@@ -513,5 +513,6 @@ def array_kinds() -> Iterator[Trial]:
         yield Trial(kind, "net/model.safetensors", write, False)
         yield Trial(kind, "kept weights", write, False)
     for kind, content in _pictures().items():
-        yield Trial(kind, "mini-imagenet.jpg", _program(content), False)
+        for format_ in ("mini-imagenet.jpg", "query image", "support image"):
+            yield Trial(kind, format_, _program(content), False)
         yield Trial(kind, "omniglot.zip", _drawing(content), False)

@@ -19,6 +19,7 @@ import torch
 from compared_runs import compared_entry
 from imdb_example import TEXT
 from ledger_entries import entry
+from own_images import untrained_few_shot, write_image, write_support
 from tiny_runs import molecules
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
@@ -354,6 +355,12 @@ def mini_images(folder: Path, zipped: bool = False) -> None:
         (splits / "train.csv.gz").write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
     else:
         (splits / "train.csv").write_text(text.getvalue())
+
+
+def own_images(folder: Path) -> None:
+    untrained_few_shot(folder / "net.ckpt")
+    write_support(folder / "support", {"cat": 1, "dog": 2})
+    write_image(folder / "query.png", 7)
 
 
 def pyg_root(make: Callable[[Path], None]) -> Callable[[Path], None]:

@@ -42,6 +42,8 @@ CHOSEN = [
     ("mini-imagenet.pkl", "lists that unfold to 10**20"),
     ("mini-imagenet.jpg", "100,000 x 100,000"),
     ("omniglot.zip", "100,000 x 100,000"),
+    ("query image", "12,000 x 12,000"),
+    ("support image", "fifo"),
 ]
 
 

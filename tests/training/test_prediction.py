@@ -245,7 +245,9 @@ def test_wrong_arguments(runs: Path, tmp_path: Path) -> None:
 
 def test_few_shot_networks_do_not_predict(tmp_path: Path) -> None:
     fit(tiny_images(write_cifar(tmp_path), training__epochs=1), tmp_path / "run", quiet=True)
-    with pytest.raises(ValueError, match=r"run must not .*few-shot.*fognn\.load\(run\)"):
+    with pytest.raises(
+        ValueError, match=r"run must not .*few-shot.*predict_images.*fognn\.load\(run\)"
+    ):
         predict(tmp_path / "run", tmp_path / "in.npz", tmp_path / "out.csv")
 
 

@@ -19,7 +19,7 @@ _ROOT = f"""
 """
 
 
-def page(title: str, note: str, table: str, figures: Sequence[str]) -> str:
+def page(title: str, note: str, table: str, figures: Sequence[str], style: str = "") -> str:
     r"""The text of a page.
 
     Args:
@@ -27,11 +27,12 @@ def page(title: str, note: str, table: str, figures: Sequence[str]) -> str:
         note (str): A line below the title.
         table (str): A table in HTML, or an empty string.
         figures (sequence of str): Figures in HTML, side by side.
+        style (str, optional): Further rules of the style sheet. (default: none)
     """
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_ROOT}{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{_ROOT}{STYLE}{style}</style>\n</head>\n<body>\n"
         f'<h1>{escape(title)}</h1>\n<p class="first">{escape(note)}</p>\n'
         f'{table}\n<div class="panels">\n{"".join(figures)}</div>\n</body>\n</html>\n'
     )

@@ -1,0 +1,260 @@
+import csv
+import io
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from own_images import untrained_few_shot, write_image, write_support
+from tiny_images import tiny_images, write_cifar
+from tiny_runs import tiny
+
+from fognn.datasets import read_image
+from fognn.training import FewShotPrediction, fit, load, predict_images
+from fognn.utils.errors import FileError
+
+Image = pytest.importorskip("PIL.Image")
+FIVE = {"a": 2, "b": 2, "c": 2, "d": 2, "e": 2}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a network for 5 classes of 2 images, a support set and queries."""
+    folder = tmp_path_factory.mktemp("images")
+    untrained_few_shot(folder / "net.ckpt", data__k_shot=2)
+    write_support(folder / "support", FIVE)
+    for number in range(7):
+        write_image(folder / "queries" / f"{number}.png", 100 + number)
+    return folder
+
+
+def by_hand(
+    run: Path, support: Path, labels: dict[str, int], query: Path, size: int = 32, channels: int = 3
+) -> torch.Tensor:
+    """The logits of the network alone, with one query."""
+    net = load(run)
+    dtype = next(net.parameters()).dtype
+    files = [path for name in labels for path in sorted((support / name).iterdir())]
+    images = torch.stack([read_image(path, size, channels) for path in files]).to(dtype) / 255
+    numbers = torch.tensor([labels[path.parent.name] for path in files])
+    with torch.no_grad():
+        image = read_image(query, size, channels).to(dtype) / 255
+        return net(images[None], numbers[None], image[None])[0]
+
+
+def test_as_the_network_says_image_by_image(place: Path) -> None:
+    found = predict_images(place / "net.ckpt", place / "support", place / "queries", batch_size=3)
+    assert found.classes == list(FIVE)
+    assert found.queries == [place / "queries" / f"{number}.png" for number in range(7)]
+    assert [path.parent.name for path in found.support] == [name for name in FIVE for _ in range(2)]
+    assert found.support_labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert found.support_images.shape == (10, 3, 32, 32)
+    assert found.notes == []
+    labels = {name: number for number, name in enumerate(FIVE)}
+    for at, query in enumerate(found.queries):
+        expected = by_hand(place / "net.ckpt", place / "support", labels, query).softmax(0)
+        torch.testing.assert_close(found.probabilities[at], expected, rtol=1e-4, atol=1e-5)
+        assert found.predicted[at] == found.classes[int(expected.argmax())]
+        assert torch.equal(found.query_images[at], read_image(query, 32))
+    assert found.probabilities.std(0).max() > 1e-3, "an answer that is always the same"
+
+
+def test_a_query_does_not_depend_on_the_others(place: Path) -> None:
+    together = predict_images(place / "net.ckpt", place / "support", place / "queries")
+    for at, query in enumerate(together.queries):
+        alone = predict_images(place / "net.ckpt", place / "support", query)
+        assert alone.queries == [query]
+        torch.testing.assert_close(
+            alone.probabilities[0], together.probabilities[at], rtol=1e-4, atol=1e-5
+        )
+
+
+def test_the_order_of_a_file_system_changes_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = predict_images(place / "net.ckpt", place / "support", place / "queries")
+    listed = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda path: iter(sorted(listed(path), reverse=True)))
+    second = predict_images(place / "net.ckpt", place / "support", place / "queries")
+    assert second.queries == first.queries
+    assert second.support == first.support
+    assert torch.equal(first.probabilities, second.probabilities)
+
+
+def test_names_of_classes_are_only_names(place: Path, tmp_path: Path) -> None:
+    """Other names in the same order: the same answer. Exchanged names: the labels are exchanged,
+    and the network is not symmetric in them."""
+    first = predict_images(place / "net.ckpt", place / "support", place / "queries")
+    for old, new in zip(FIVE, ("apple", "bee", "cat", "dog", "elk"), strict=True):
+        shutil.copytree(place / "support" / old, tmp_path / "renamed" / new)
+    renamed = predict_images(place / "net.ckpt", tmp_path / "renamed", place / "queries")
+    assert renamed.classes == ["apple", "bee", "cat", "dog", "elk"]
+    assert torch.equal(renamed.probabilities, first.probabilities)
+
+    exchanged = {"a": "e", "e": "a", "b": "b", "c": "c", "d": "d"}
+    for old, new in exchanged.items():
+        shutil.copytree(place / "support" / old, tmp_path / "exchanged" / new)
+    found = predict_images(place / "net.ckpt", tmp_path / "exchanged", place / "queries")
+    labels = {"a": 4, "b": 1, "c": 2, "d": 3, "e": 0}
+    for at, query in enumerate(found.queries):
+        expected = by_hand(place / "net.ckpt", place / "support", labels, query).softmax(0)
+        torch.testing.assert_close(found.probabilities[at], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_fewer_classes_than_trained_for(place: Path, tmp_path: Path) -> None:
+    write_support(tmp_path, {"x": 2, "y": 2, "z": 2})
+    found = predict_images(place / "net.ckpt", tmp_path, place / "queries")
+    assert found.probabilities.shape == (7, 3)
+    torch.testing.assert_close(found.probabilities.sum(1), torch.ones(7))
+    logits = by_hand(place / "net.ckpt", tmp_path, {"x": 0, "y": 1, "z": 2}, found.queries[0])
+    assert logits.shape == (5,)
+    torch.testing.assert_close(found.probabilities[0], logits[:3].softmax(0), rtol=1e-4, atol=1e-5)
+    (note,) = found.notes
+    assert note.startswith("trained for 5 classes, got 3: ")
+
+
+@pytest.mark.parametrize(
+    ("images", "got"), [([3] * 5, "got 3:"), ([1, 2, 4, 2, 2], "got 1 to 4:"), ([1] * 5, "got 1:")]
+)
+def test_other_numbers_of_images(place: Path, tmp_path: Path, images: list[int], got: str) -> None:
+    write_support(tmp_path, dict(zip(FIVE, images, strict=True)))
+    found = predict_images(place / "net.ckpt", tmp_path, place / "queries" / "0.png")
+    assert found.support_labels.tolist() == [n for n in range(5) for _ in range(images[n])]
+    labels = {name: number for number, name in enumerate(FIVE)}
+    expected = by_hand(place / "net.ckpt", tmp_path, labels, place / "queries" / "0.png")
+    torch.testing.assert_close(found.probabilities[0], expected.softmax(0), rtol=1e-4, atol=1e-5)
+    (note,) = found.notes
+    assert note.startswith("trained with 2 images of each class, ")
+    assert got in note
+
+
+def test_more_classes_than_trained_for(place: Path, tmp_path: Path) -> None:
+    write_support(tmp_path, {str(number): 1 for number in range(7)})
+    with pytest.raises(ValueError, match=r"at most 5 classes.*got 7.*data\.n_way=7") as caught:
+        predict_images(place / "net.ckpt", tmp_path, place / "queries")
+    command = "(fognn train cifar-fs fewshot-gnn+fog --set data.n_way=7 --set data.k_shot=2)"
+    assert str(caught.value).endswith(command)
+
+
+def test_drawings(tmp_path: Path) -> None:
+    run = untrained_few_shot(tmp_path / "net.ckpt", "omniglot")
+    for number, name in enumerate(FIVE):
+        pixels = np.full((50, 70), 250, np.uint8)
+        pixels[10 * number : 10 * number + 8, 20:60] = 5
+        (tmp_path / "support" / name).mkdir(parents=True)
+        Image.fromarray(pixels).save(tmp_path / "support" / name / "1.png")
+    query = tmp_path / "support" / "c" / "1.png"
+    found = predict_images(run, tmp_path / "support", query)
+    assert found.query_images.shape == (1, 1, 28, 28)
+    assert found.query_images.float().mean() < 128, "paper is 0"
+    labels = {name: number for number, name in enumerate(FIVE)}
+    expected = by_hand(run, tmp_path / "support", labels, query, 28, 1).softmax(0)
+    torch.testing.assert_close(found.probabilities[0], expected, rtol=1e-4, atol=1e-5)
+    assert found.notes == []
+
+
+def test_double_precision(place: Path, tmp_path: Path) -> None:
+    run = untrained_few_shot(tmp_path / "net.ckpt", precision="64-true", data__k_shot=2)
+    found = predict_images(run, place / "support", place / "queries")
+    assert found.probabilities.dtype == torch.float64
+    labels = {name: number for number, name in enumerate(FIVE)}
+    expected = by_hand(run, place / "support", labels, found.queries[0]).softmax(0)
+    torch.testing.assert_close(found.probabilities[0], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_trained_run_and_its_checkpoints(place: Path, tmp_path: Path) -> None:
+    fit(tiny_images(write_cifar(tmp_path / "data"), "gnn+fog"), tmp_path / "run", quiet=True)
+    best = predict_images(tmp_path / "run", place / "support", place / "queries")
+    last = predict_images(tmp_path / "run", place / "support", place / "queries", "last")
+    again = predict_images(tmp_path / "run" / "last.ckpt", place / "support", place / "queries")
+    assert torch.equal(last.probabilities, again.probabilities)
+    assert best.classes == last.classes == list(FIVE)
+
+
+def test_csv(place: Path) -> None:
+    found = predict_images(place / "net.ckpt", place / "support", place / "queries")
+    odd = FewShotPrediction(**vars(found) | {"classes": ["a,b", 'c"', "d", "e", "f"]})
+    rows = list(csv.DictReader(io.StringIO(odd.to_csv())))
+    names = [f"probability_{name}" for name in odd.classes]
+    assert list(rows[0]) == ["query", "class", *names]
+    assert [row["query"] for row in rows] == [str(path) for path in found.queries]
+    assert [row["class"] for row in rows] == odd.predicted
+    values = torch.tensor([[float(row[name]) for name in names] for row in rows])
+    torch.testing.assert_close(values, found.probabilities)
+
+
+def text_file(support: Path) -> None:
+    (support / "b" / "notes.txt").write_text("two cats\n")
+
+
+def broken(support: Path) -> None:
+    content = (support / "c" / "1.png").read_bytes()
+    (support / "c" / "1.png").write_bytes(content[: len(content) // 2])
+
+
+def empty(support: Path) -> None:
+    for path in (support / "d").iterdir():
+        path.unlink()
+
+
+def loose(support: Path) -> None:
+    write_image(support / "loose.png")
+
+
+def one_class(support: Path) -> None:
+    for name in "bcde":
+        shutil.rmtree(support / name)
+
+
+def many_classes(support: Path) -> None:
+    write_support(support, {str(number): 1 for number in range(16)})
+
+
+def many_images(support: Path) -> None:
+    for number in range(500):
+        shutil.copy(support / "a" / "0.png", support / "a" / f"copy{number}.png")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (text_file, r"b/notes\.txt must be an image"),
+        (broken, r"c/1\.png is not a whole image"),
+        (empty, "/d must hold the images of its class"),
+        (loose, r"loose\.png is not in the subfolder of a class"),
+        (one_class, "support must have 2 to 20 classes, .*got 1 in"),
+        (many_classes, "support must have 2 to 20 classes, .*got 21 in"),
+        (many_images, "support must have at most 500 images in all, got 510 in"),
+    ],
+)
+def test_wrong_support_sets(place: Path, tmp_path: Path, change, message: str) -> None:
+    shutil.copytree(place / "support", tmp_path / "support")
+    change(tmp_path / "support")
+    with pytest.raises((ValueError, FileError), match=message) as caught:
+        predict_images(place / "net.ckpt", tmp_path / "support", place / "queries")
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_arguments(place: Path, tmp_path: Path) -> None:
+    run, support, queries = place / "net.ckpt", place / "support", place / "queries"
+    with pytest.raises(ValueError, match=r"batch_size must be .* got 0"):
+        predict_images(run, support, queries, batch_size=0)
+    with pytest.raises(ValueError, match=r"device must be one that this machine has .* got 'tpu'"):
+        predict_images(run, support, queries, device="tpu")
+    with pytest.raises(ValueError, match="threads must be"):
+        predict_images(run, support, queries, threads=0)
+    with pytest.raises(ValueError, match="run must be a run folder or a checkpoint"):
+        predict_images(tmp_path, support, queries)
+    with pytest.raises(FileError, match=r"support must name an existing folder, got '.*none'"):
+        predict_images(run, tmp_path / "none", queries)
+    with pytest.raises(FileError, match=r"query must name an existing .*none"):
+        predict_images(run, support, tmp_path / "none")
+    with pytest.raises(FileError, match=f"query must hold images, {tmp_path} has none"):
+        predict_images(run, support, tmp_path)
+    (tmp_path / "query.txt").write_text("a cat")
+    with pytest.raises(FileError, match=r"query\.txt must be an image"):
+        predict_images(run, support, tmp_path)
+    fit(tiny(training__epochs=1), tmp_path / "graphs", quiet=True)
+    with pytest.raises(ValueError, match=r"run must be of a few-shot network.*got '.*graphs'"):
+        predict_images(tmp_path / "graphs", support, queries)
