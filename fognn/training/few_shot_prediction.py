@@ -25,7 +25,7 @@ __all__ = ["FewShotPrediction", "predict_images"]
 
 _CLASSES = range(2, 21)
 _SUPPORT = 500  # images; the network compares each with each
-_AT_ONCE = 2**8, 2**17  # images, and pairs of images, that the network gets at once
+_PAIRS = 2**17  # of images, that the network compares at once
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,7 @@ def predict_images(
         support (str): A folder with one subfolder for each class, of the name of the class, with
             its images.
         query (str): An image, or a folder of images. Its subfolders are not read.
-        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
-            :obj:`"last"` for kept weights)
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
         batch_size (int, optional): The largest number of queries in a batch. Batches are smaller
             if the support set is large. (default: :obj:`128`)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
@@ -116,8 +115,7 @@ def predict_images(
     _check(folder, classes, net.n_way, config)
     files = [path for some in classes.values() for path in some]
     labels = torch.tensor([n for n, some in enumerate(classes.values()) for _ in some])
-    nodes = len(files) + 1
-    size = max(1, min(batch_size, _AT_ONCE[0] // nodes, _AT_ONCE[1] // nodes**2))
+    size = max(1, min(batch_size, _PAIRS // (len(files) + 1) ** 2))
     with threads_of(machine), memory_errors(prediction_too_large(min(size, len(queries)), place)):
         shape = net.cnn.image_size, net.cnn.in_channels
         images = [torch.stack([read_image(p, *shape) for p in some]) for some in (files, queries)]
@@ -139,13 +137,7 @@ def _outputs(
     support, labels = _scaled(support, weight)[None], labels.to(weight.device)[None]
     with torch.no_grad():
         for some in queries.split(batch_size):
-            size = len(some)
-            out = net(
-                support.expand(size, *support.shape[1:]),
-                labels.expand(size, -1),
-                _scaled(some, weight),
-            )
-            yield out.cpu()
+            yield net(support, labels, _scaled(some, weight)[None])[0].cpu()
 
 
 def _scaled(images: Tensor, like: Tensor) -> Tensor:
