@@ -12,6 +12,8 @@ from tiny_runs import tiny
 
 from fognn.datasets import read_image
 from fognn.training import FewShotPrediction, fit, load, predict_images
+from fognn.training.data import open_split
+from fognn.training.evaluation import answer
 from fognn.utils.errors import FileError
 
 Image = pytest.importorskip("PIL.Image")
@@ -170,6 +172,28 @@ def test_a_trained_run_and_its_checkpoints(place: Path, tmp_path: Path) -> None:
     again = predict_images(tmp_path / "run" / "last.ckpt", place / "support", place / "queries")
     assert torch.equal(last.probabilities, again.probabilities)
     assert best.classes == last.classes == list(FIVE)
+
+
+def test_the_images_of_an_episode_as_files(tmp_path: Path) -> None:
+    """The answers are those of the evaluation of the run, which reads no files of images."""
+    config = tiny_images(write_cifar(tmp_path / "data"), "gnn+fog", data__k_shot=1)
+    fit(config, tmp_path / "run", quiet=True)
+    tasks = next(iter(open_split(config, "test")))
+    with torch.no_grad():
+        expected = answer(load(tmp_path / "run"), tasks)[0].softmax(1)
+
+    def save(image: torch.Tensor, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = (image * 255).round().byte().permute(1, 2, 0).contiguous()
+        Image.fromarray(pixels.numpy()).save(path)
+
+    for number in range(len(expected)):
+        folder = tmp_path / str(number)
+        for image, label in zip(tasks.support[number], tasks.support_labels[number], strict=True):
+            save(image, folder / "support" / f"class {int(label)}" / "1.png")
+        save(tasks.query[number], folder / "query.png")
+        found = predict_images(tmp_path / "run", folder / "support", folder / "query.png")
+        torch.testing.assert_close(found.probabilities[0], expected[number], rtol=1e-4, atol=1e-5)
 
 
 def test_csv(place: Path) -> None:
