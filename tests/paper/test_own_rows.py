@@ -71,7 +71,7 @@ def test_the_network_is_that_of_the_papers_row(row: Row) -> None:
     assert (training.epochs * training.steps, training.step * training.steps) == (
         row.epochs, row.step,
     )  # fmt: skip
-    assert training.batch_size == paper.batch_size
+    assert training.batch_size * row.n_query == paper.batch_size  # queries
     assert protocol(row.dataset.lower(), name_of(row), 3) == config
 
 
