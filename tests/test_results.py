@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fognn.models import count_parameters
 from fognn.models.weights import read_weights
-from fognn.paper import get_row, protocol
+from fognn.paper import build, get_row, protocol
 from fognn.paper.keep import kept_name
 from fognn.paper.ledger import Ledger, LedgerEntry
-from fognn.paper.tables import runs_of
+from fognn.paper.tables import TABLES, runs_of
 from fognn.training import Config
 from fognn.training.config_section import assignments
 from fognn.utils.files import sha256_of
@@ -35,7 +36,8 @@ def test_a_line_can_be_repeated(entry: LedgerEntry) -> None:
     assert protocol(data, model, int(options[1]), assignments(options[3::2])) == config
     assert entry.key in {run.key for run in runs_of(config)}
     row = get_row(entry.row)
-    assert entry.result["parameters"] == row.params
+    printed = row.params if row.table else count_parameters(build(row))
+    assert entry.result["parameters"] == printed
     assert re.fullmatch(r"[0-9a-f]{16}", entry.result["fingerprint"])
     assert all(re.fullmatch(r"[0-9a-f]{40}", text) for text in entry.result["commit"].split(", "))
 
@@ -53,7 +55,8 @@ def test_weights_and_ledger_belong_together() -> None:
         assert sha256_of(path) == entry.weights
         assert (weights.key, weights.seed) == (entry.key, entry.seed)
         folds = entry.result["folds"]
-        assert weights.epoch == (folds[0]["epochs"] if folds else entry.result["epochs"])
+        shown = {"last": "epochs", "best": "best_epoch"}[TABLES[entry.table].at]
+        assert weights.epoch == (folds[0] if folds else entry.result)[shown]
         config = weights.config | {"data": weights.config["data"] | {"fold": None}}
         assert Config.from_dict(config).differences(Config.from_dict(entry.config)) == []
         assert not MACHINE.search(json.dumps([weights.config, weights.task]))

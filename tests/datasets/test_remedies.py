@@ -204,7 +204,11 @@ def test_make_tsp_with_the_command(folder: Path) -> None:
 @pytest.mark.parametrize("place", ["data", "cache", "images="])
 def test_put_the_images_there(folder: Path, place: str) -> None:
     text = message(MiniImageNet, split="train")
-    assert "put miniimagenet/mini-imagenet-cache-train.pkl or the folder miniimagenet/ima" in text
+    assert re.search(
+        r"put miniimagenet/mini-imagenet-cache-train\.pkl .* or the folder miniimagenet/images into "
+        rf"{re.escape(str(folder))}",
+        text,
+    )
     assert "or name the folder of images with images=" in text
     mini_images(folder / "mine")
     images = folder / "mine" / "data" / "miniimagenet" / "images"

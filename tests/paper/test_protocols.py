@@ -130,7 +130,8 @@ def test_every_few_shot_network_has_a_run_on_every_set_of_images(data: str, mode
     if data != "miniImageNet":
         assert config.model.settings["image_size"] == size
         assert config.model.settings["image_channels"] == colours
-        assert config.training.batch_size == 100, "as on miniImageNet, 1 shot"
+        queries = config.training.batch_size * config.data.n_query
+        assert queries == 100, "as on miniImageNet, 1 shot"
     (row,) = rows(dataset="miniImageNet-5way-1shot", model=model.removeprefix("fewshot-"))
     assert count_parameters(net.gnn) == row.params
 

@@ -191,7 +191,7 @@ def test_the_images_of_an_episode_as_files(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         for image, label in zip(tasks.support[number], tasks.support_labels[number], strict=True):
             save(image, folder / "support" / f"class {int(label)}" / "1.png")
-        save(tasks.query[number], folder / "query.png")
+        save(tasks.query[number, 0], folder / "query.png")
         found = predict_images(tmp_path / "run", folder / "support", folder / "query.png")
         torch.testing.assert_close(found.probabilities[0], expected[number], rtol=1e-4, atol=1e-5)
 
