@@ -205,8 +205,8 @@ def test_make_tsp_with_the_command(folder: Path) -> None:
 def test_put_the_images_there(folder: Path, place: str) -> None:
     text = message(MiniImageNet, split="train")
     assert re.search(
-        r"put miniimagenet/mini-imagenet-cache-train\.pkl .* or the folder miniimagenet/images into "
-        rf"{re.escape(str(folder))}",
+        r"put miniimagenet/mini-imagenet-cache-train\.pkl .* or the folder "
+        rf"miniimagenet/images into {re.escape(str(folder))}",
         text,
     )
     assert "or name the folder of images with images=" in text
