@@ -6,6 +6,7 @@ from fognn.models.basic_gnn import with_fog
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
 from fognn.models.own_host import register_host
+from fognn.models.pyg_hosts import film, gatv2, pna
 from fognn.models.registry import create_model, list_models
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
@@ -21,7 +22,10 @@ __all__ = [
     "Task",
     "count_parameters",
     "create_model",
+    "film",
+    "gatv2",
     "list_models",
+    "pna",
     "register_host",
     "summary",
     "with_fog",
