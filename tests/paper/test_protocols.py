@@ -9,7 +9,7 @@ from torch.nn import Conv2d
 from fognn.datasets.catalog import CATALOG
 from fognn.datasets.graph_files import write_graphs
 from fognn.models import count_parameters, list_models
-from fognn.paper import Row, config_of, protocol, rows
+from fognn.paper import Row, config_of, own_rows, protocol, rows
 from fognn.paper.build import name_of
 from fognn.paper.protocols import command_of
 from fognn.paper.tables import TABLES, plan
