@@ -141,9 +141,7 @@ def test_the_correlation_benchmark(tmp_path: Path) -> None:
     run("benchmarks/correlation.py", *small, "--json", file, "--plot", plot)
     (table,) = json.loads(file.read_text())["tables"].values()
     assert [(row["layer"], row["width"]) for row in table] == [
-        (layer, width)
-        for layer in ("kron", "FOG", "hadamard", "concat", "GCN")
-        for width in (4, 8)
+        (layer, width) for layer in ("kron", "FOG", "hadamard", "concat", "GCN") for width in (4, 8)
     ]
     assert all(0 < row["smallest"] <= row["median error"] <= row["largest"] for row in table)
     assert "squared error / variance" in plot.read_text()

@@ -58,7 +58,9 @@ def budget_settings(
     """
     checks.positive_int("budget_settings", "budget", budget)
     if host == "fog":
-        return {host: min(sizes_near(host, task, budget, settings), key=lambda size: size.cost).settings}
+        return {
+            host: min(sizes_near(host, task, budget, settings), key=lambda size: size.cost).settings
+        }
     hosts = sizes_near(host, task, budget, settings)
     with_fog = sizes_near(f"{host}+fog", task, budget, settings)
     pairs = [(one, two) for one in hosts for two in with_fog if two.parameters <= one.parameters]

@@ -17,9 +17,7 @@ _WIDTHS = (*FOG_SETTINGS, "channels", "head_channels", "hidden")
 _WINDOW = 2
 
 
-def equal_size(
-    control: str, name: str, task: Task, **settings: Any
-) -> tuple[str, dict[str, Any]]:
+def equal_size(control: str, name: str, task: Task, **settings: Any) -> tuple[str, dict[str, Any]]:
     r"""Returns a control of a network with FOG: another network with the same number of parameters,
     within 1 %.
 
@@ -48,7 +46,9 @@ def equal_size(
     of_host = HOSTS[host].options if host in HOSTS else ()
     # Those of the other host alone do not belong to the network.
     given = own.options if own else ()
-    reference = {key: value for key, value in settings.items() if key in given or key not in of_host}
+    reference = {
+        key: value for key, value in settings.items() if key in given or key not in of_host
+    }
     if not name.endswith("fog") or (budget := parameters_of(name, task, reference)) is None:
         raise ValueError(
             f"equal_size: name must be a network with FOG that takes the settings, got {name!r} "

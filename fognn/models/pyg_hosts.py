@@ -60,6 +60,4 @@ def pna(in_channels: int, out_channels: int, degrees: Sequence[int] = (0, 1)) ->
     aggregators, scalers = ["mean", "min", "max", "std"], ["identity", "amplification"]
     # Its values are read, also where modules are built without values.
     histogram = torch.tensor(degrees, device="cpu")
-    return PNAConv(
-        in_channels, out_channels, aggregators, [*scalers, "attenuation"], deg=histogram
-    )
+    return PNAConv(in_channels, out_channels, aggregators, [*scalers, "attenuation"], deg=histogram)

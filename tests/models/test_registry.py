@@ -61,7 +61,9 @@ def test_kinds_of_fog(name: str) -> None:
         return create_model(name, TASK, layers=2, **settings)
 
     usual, kron = network(), network(fog_kind="kron")
-    assert all(torch.equal(*pair) for pair in zip(usual.parameters(), kron.parameters()))
+    assert all(
+        torch.equal(*pair) for pair in zip(usual.parameters(), kron.parameters(), strict=True)
+    )
     assert not any(isinstance(module, FOGControl) for module in kron.modules())
     for kind in FOG_KINDS[1:]:
         found = [m for m in network(fog_kind=kind).modules() if isinstance(m, FOG)]
@@ -149,7 +151,17 @@ def test_edge_features_need_a_task_that_has_them() -> None:
 
 
 NASTY = [{"a": {}}, [1, 2], "x", "", True, None, -1, 1e308, float("nan"), 2**63, 0.5]
-SETTINGS = ["layers", "dropout", "fog_channels", "h1", "h2", "fog_kind", "fog_norm", "fog_act", "fog_eps"]
+SETTINGS = [
+    "layers",
+    "dropout",
+    "fog_channels",
+    "h1",
+    "h2",
+    "fog_kind",
+    "fog_norm",
+    "fog_act",
+    "fog_eps",
+]
 
 
 @pytest.mark.parametrize("name", ["gcn+fog", "gat+fog", "gatedgcn-e+fog"])

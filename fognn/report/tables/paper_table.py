@@ -147,6 +147,7 @@ def _record(line: TableLine, at: str, over: str) -> dict[str, object]:
     validation = any(entry.result["test"] is None for entry in line.entries)
     figure = "val.best.items" if validation else f"test.{at}.{over}"
     paired = line.paired
+    difference = TABLES[line.table].difference.lower().replace(" - ", "_minus_")
     low, high = (None, None) if paired is None else paired.interval or (None, None)
     return {
         "table": line.table,
@@ -167,7 +168,7 @@ def _record(line: TableLine, at: str, over: str) -> dict[str, object]:
         "values": " ".join(map(repr, line.values)),
         "difference": line.difference,
         "off": " and ".join(line.off),
-        TABLES[line.table].difference.lower().replace(" - ", "_minus_"): None if paired is None else paired.difference,
+        difference: None if paired is None else paired.difference,
         "low": low,
         "high": high,
         "pairs": None if paired is None else many(paired.pairs, paired.over),
