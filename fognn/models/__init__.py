@@ -2,11 +2,11 @@ r"""Networks (an encoder, blocks, a head), and the registry that builds them by 
 
 from typing import TYPE_CHECKING, Any
 
+from fognn.models import pyg_hosts as pyg_hosts  # adds its hosts to the registry
 from fognn.models.basic_gnn import with_fog
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
 from fognn.models.own_host import register_host
-from fognn.models.pyg_hosts import film, gatv2, pna
 from fognn.models.registry import create_model, list_models
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
@@ -22,10 +22,7 @@ __all__ = [
     "Task",
     "count_parameters",
     "create_model",
-    "film",
-    "gatv2",
     "list_models",
-    "pna",
     "register_host",
     "summary",
     "with_fog",

@@ -7,7 +7,8 @@ from typing import Any
 from fognn.models.budget import TOLERANCE, parameters_of, sizes_near
 from fognn.models.registry import FOG_SETTINGS, HOSTS
 from fognn.models.task import Task
-from fognn.nn import FOG_KINDS, fog_widths
+from fognn.nn import fog_widths
+from fognn.nn.fog_controls import FOG_KINDS
 from fognn.utils import checks
 
 __all__ = ["equal_size"]

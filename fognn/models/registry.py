@@ -21,7 +21,6 @@ from fognn.models.heads import JumpingHead, MLPHead, OutputScale
 from fognn.models.task import TASKS, Task
 from fognn.nn import (
     FOG,
-    FOG_KINDS,
     Block,
     FOGControl,
     GATConv,
@@ -31,6 +30,7 @@ from fognn.nn import (
     SAGEConv,
     WithFOG,
 )
+from fognn.nn.fog_controls import FOG_KINDS
 from fognn.utils import checks
 
 Layer = Callable[..., Module]

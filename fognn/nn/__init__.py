@@ -3,7 +3,7 @@ r"""Layers with weights: FOG, its five hosts, the wrapper that joins them, and b
 from fognn.nn.block import Block
 from fognn.nn.few_shot import AdjacencyMLP, DenseFOG, FewShotLayer, ImageEncoder
 from fognn.nn.fog import FOG, fog_widths
-from fognn.nn.fog_controls import FOG_KINDS, FOGControl
+from fognn.nn.fog_controls import FOGControl
 from fognn.nn.gat_conv import GATConv
 from fognn.nn.gated_gcn_conv import GatedGCNConv
 from fognn.nn.gcn_conv import GCNConv
@@ -13,7 +13,6 @@ from fognn.nn.with_fog import WithFOG
 
 __all__ = [
     "FOG",
-    "FOG_KINDS",
     "AdjacencyMLP",
     "Block",
     "DenseFOG",

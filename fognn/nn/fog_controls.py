@@ -16,37 +16,38 @@ FOG_KINDS = ("kron", "kron-mean", "kron-neighbours", "hadamard", "concat")
 class FOGControl(FOG):
     r"""A control of :class:`FOG`: the same layer with another combination of the same features.
 
-    With the shrunk features :math:`\tilde{\mathbf{h}}_v` (:math:`C_{h1}` channels) and
-    :math:`\tilde{\mathbf{h}}_u` (:math:`C_{h2}` channels) of :class:`FOG`, their norms and
-    activations included, and with edge weights :math:`w_{vu}` (1 if there are none), the kinds are
+    Let :math:`\mathbf{a}_v` be the shrunk features of a node as a centre
+    (:math:`\tilde{\mathbf{h}}_v` of :class:`FOG`, :math:`C_{h1}` channels), and
+    :math:`\mathbf{b}_u` those of a node as a neighbour (:math:`\tilde{\mathbf{h}}_u`,
+    :math:`C_{h2}` channels), norms and activations included; and :math:`w_{vu}` the edge weights,
+    1 if there are none. The kinds are
 
     .. math::
-        \textrm{kron:} \quad & \mathbf{W}_{vu} \Big( \tilde{\mathbf{h}}_v \otimes
-        \sum_u w_{vu} \tilde{\mathbf{h}}_u \Big)
+        \textrm{kron:} \quad & \mathbf{W}_{vu} \Big( \mathbf{a}_v \otimes
+        \sum_u w_{vu} \mathbf{b}_u \Big)
 
-        \textrm{kron-mean:} \quad & \mathbf{W}_{vu} \Big( \tilde{\mathbf{h}}_v \otimes
-        \frac{\sum_u w_{vu} \tilde{\mathbf{h}}_u}{\sum_u w_{vu}} \Big)
+        \textrm{kron-mean:} \quad & \mathbf{W}_{vu} \Big( \mathbf{a}_v \otimes
+        \sum_u \frac{w_{vu}}{\sum_j w_{vj}} \mathbf{b}_u \Big)
 
-        \textrm{kron-neighbours:} \quad & \mathbf{W}_{vu} \sum_u w_{vu} \big(
-        \tilde{\mathbf{h}}_v |_{v=u} \otimes \tilde{\mathbf{h}}_u \big)
+        \textrm{kron-neighbours:} \quad & \mathbf{W}_{vu} \Big( \sum_u w_{vu} \,
+        \mathbf{a}_u \otimes \mathbf{b}_u \Big)
 
-        \textrm{hadamard:} \quad & \mathbf{W}_{vu} \Big( \tilde{\mathbf{h}}_v \odot
-        \sum_u w_{vu} \tilde{\mathbf{h}}_u \Big)
+        \textrm{hadamard:} \quad & \mathbf{W}_{vu} \Big( \mathbf{a}_v \odot
+        \sum_u w_{vu} \mathbf{b}_u \Big)
 
-        \textrm{concat:} \quad & \mathbf{W}_{vu} \Big( \tilde{\mathbf{h}}_v \, \Vert \,
-        \sum_u w_{vu} \tilde{\mathbf{h}}_u \Big)
+        \textrm{concat:} \quad & \mathbf{W}_{vu} \Big( \mathbf{a}_v \, \Vert \,
+        \sum_u w_{vu} \mathbf{b}_u \Big)
 
     * ``"kron"`` is :class:`FOG` itself.
     * ``"kron-mean"`` has the mean over neighbours in place of the sum. It has the parameters of
       FOG. A node without neighbours has a mean of zero.
-    * ``"kron-neighbours"`` multiplies each neighbour with itself: both factors are of
-      :math:`u`, the left one with :math:`\mathbf{W}_1` and the right one with :math:`\mathbf{W}_1`
-      and :math:`\mathbf{W}_2`, as in FOG. It has the parameters of FOG. The centre does not occur.
+    * ``"kron-neighbours"`` multiplies each neighbour with itself; the centre does not occur. The
+      left factor is that of the neighbour as a centre, through :math:`\mathbf{W}_1`, the right one
+      that of it as a neighbour, through :math:`\mathbf{W}_1` and :math:`\mathbf{W}_2`. It has the
+      parameters of FOG.
     * ``"hadamard"`` has the elementwise product, the diagonal of the Kronecker product. Both
-      factors are those of FOG with equal widths, :math:`C_{h1} = C_{h2}`: the left one is
-      :math:`\textrm{BN}(\textrm{ReLU}(\mathbf{W}_1 \mathbf{x}_v))`, the right one passes through
-      :math:`\mathbf{W}_2` too, each with its own norm. :math:`\mathbf{W}_{vu}` has
-      :math:`C_{h1}` input channels.
+      factors are those of FOG with equal widths, :math:`C_{h1} = C_{h2}`, each with its own norm
+      and activation. :math:`\mathbf{W}_{vu}` has :math:`C_{h1}` input channels.
     * ``"concat"`` has no product. :math:`\mathbf{W}_{vu}` has :math:`C_{h1} + C_{h2}` input
       channels.
 
@@ -63,7 +64,7 @@ class FOGControl(FOG):
             (default: that of :class:`FOG`; :obj:`h1` for ``"hadamard"``)
         kind (str, optional): One of the kinds above. (default: :obj:`"kron"`)
         **kwargs (optional): Other arguments of :class:`FOG`. An :obj:`edge_dim` adds
-            :math:`\mathbf{W}_e \mathbf{e}_{vu}` to :math:`\tilde{\mathbf{h}}_u` as in FOG; it must
+            :math:`\mathbf{W}_e \mathbf{e}_{vu}` to :math:`\mathbf{b}_u` as in FOG; it must
             be :obj:`None` for ``"kron-neighbours"``, whose product it would need for each edge.
 
     Shapes:

@@ -34,8 +34,8 @@ class Row:
         metric (str): ``"accuracy"`` in %, ``"mae"`` or ``"f1"``.
         table (int, optional): The number of the table; :obj:`None` for a row of our own.
             (default: :obj:`None`)
-        params (int, optional): The printed number of parameters (of the graph part, for few-shot).
-            (default: :obj:`None`)
+        params (int, optional): The printed number of parameters (of the graph part, for few-shot);
+            for a control, the number that its network has. (default: :obj:`None`)
         mean (float, optional): The printed mean over seeds. (default: :obj:`None`)
         sd (float, optional): The printed standard deviation. (default: :obj:`None`)
         h1 (int, optional): FOG's :math:`C_{h1}`. (default: :obj:`None`)

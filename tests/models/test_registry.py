@@ -8,7 +8,8 @@ from torch_geometric.nn import BatchNorm, LayerNorm
 
 from fognn import create_model, list_models
 from fognn.models import FewShotNet, GraphNet, Task, count_parameters
-from fognn.nn import FOG, FOG_KINDS, FOGControl
+from fognn.nn import FOG, FOGControl
+from fognn.nn.fog_controls import FOG_KINDS
 
 TASK = Task("graph", out_channels=3, node_channels=4, edge_channels=2)
 

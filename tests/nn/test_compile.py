@@ -10,7 +10,6 @@ from torch_geometric import EdgeIndex
 
 from fognn.nn import (
     FOG,
-    FOG_KINDS,
     FOGControl,
     GATConv,
     GatedGCNConv,
@@ -19,6 +18,7 @@ from fognn.nn import (
     SAGEConv,
     WithFOG,
 )
+from fognn.nn.fog_controls import FOG_KINDS
 from fognn.ops import adjacency
 
 C = 8

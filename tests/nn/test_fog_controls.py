@@ -6,7 +6,8 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.utils import to_torch_csr_tensor
 
-from fognn.nn import FOG, FOG_KINDS, FOGControl, GCNConv, WithFOG
+from fognn.nn import FOG, FOGControl, GCNConv, WithFOG
+from fognn.nn.fog_controls import FOG_KINDS
 
 CONTROLS = [kind for kind in FOG_KINDS if kind != "kron"]
 

@@ -1,7 +1,9 @@
 """The table of controls: rows, shared runs, the paired difference, and the site."""
 
 import csv
+import dataclasses
 import io
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,17 +12,21 @@ from ledger_entries import entry
 
 from fognn.models import TASKS, count_parameters
 from fognn.models.equal_size import equal_size
+from fognn.models.weights import read_weights
 from fognn.paper import Row, config_of, get_row, rows
 from fognn.paper.build import build, model_settings, name_of
 from fognn.paper.comparison import compare
+from fognn.paper.keep import enter
 from fognn.paper.ledger import Ledger
 from fognn.paper.protocols import command_of, protocol
-from fognn.paper.rows import rows_of
-from fognn.paper.tables import plan, run_folder, runs_of
+from fognn.paper.rows import _rows, rows_of
+from fognn.paper.tables import _known_runs, plan, run_folder, runs_of
+from fognn.paper.verification import verify
 from fognn.report.site import build_site
 from fognn.report.site.measurements import read_measurements
 from fognn.report.site.pages import table_context
 from fognn.report.tables import report_table
+from fognn.training import fit
 
 CONTROLS = rows_of("controls")
 KRON = [row for row in CONTROLS if not row.reference]
@@ -50,6 +56,7 @@ def test_a_control_differs_from_its_reference_in_the_network_only(row: Row) -> N
     reference = get_row(row.reference or row.id)
     assert config_of(row).training == config_of(reference).training
     assert config_of(row).data == config_of(reference).data
+    assert size(row) == row.params
     assert abs(size(row) - size(reference)) <= 0.01 * size(reference)
     settings = model_settings(reference) | {
         key: value for key, value in row.settings.items() if key == "degrees"
@@ -68,7 +75,7 @@ def test_the_kron_rows_are_rows_of_the_paper() -> None:
         assert size(row) == paper.params
         config = config_of(row).with_values({"data.fraction": 1.0})
         assert config == config_of(paper)
-        assert (row.table, row.params, row.mean, row.sd) == (None, None, None, None)
+        assert (row.table, row.mean, row.sd) == (None, None, None)
     (run,) = plan("controls", ["zinc-gcn-kron"])
     assert [twin.table for twin in runs_of(run.config)] == ["zinc", "widths", "controls"]
     assert run.folder(Path("runs")) == Path("runs/zinc/gcn+fog-seed0")
@@ -95,7 +102,7 @@ def test_names_and_commands() -> None:
 def add(results: Path, name: str, figures: list[float], **values: object) -> None:
     ledger = Ledger(results / "controls.jsonl")
     for run, figure in zip(plan("controls", [name], len(figures), **values), figures, strict=True):
-        ledger.add(entry(run, figure, parameters=size(run.paper)))
+        ledger.add(entry(run, figure))
 
 
 @pytest.fixture
@@ -175,3 +182,25 @@ def test_the_site(results: Path, tmp_path: Path) -> None:
     assert "kron\u00a0−\u00a0control" in zinc["header"]
     build_site(results, tmp_path / "site")
     assert "GCN+FOG, concat" in (tmp_path / "site" / "controls.html").read_text()
+
+
+def test_a_run_is_entered_and_verified(
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = tuple(
+        dataclasses.replace(row, fraction=0.01, epochs=2) if row in CONTROLS else row
+        for row in _rows("own_rows")
+    )
+    module = import_module("fognn.paper.rows")  # fognn.paper has a function of this name
+    monkeypatch.setattr(module, "_rows", lambda name: small if "own" in name else _rows(name))
+    monkeypatch.setattr("fognn.paper.tables._known_runs", _known_runs.__wrapped__)
+    monkeypatch.chdir(tmp_path)
+    names = ["zinc-gcn-kron", "zinc-gcn-concat", "zinc-pna"]
+    for run in plan("controls", names, values={"machine.threads": 1}):
+        folder = run.folder(Path("runs"))
+        fit(run.config, folder, quiet=True)
+        assert enter(folder, "results") == [run.key]
+    assert [check.outcome for check in verify(["controls"]).checks()] == ["ok"] * 3
+    kept = read_weights(Path("weights/controls/zinc-gcn-concat.safetensors"))
+    assert kept.config["model"]["fog_kind"] == "concat"
+    assert "no interval" in report_table("controls", Path("results"))
