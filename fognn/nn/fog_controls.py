@@ -124,9 +124,9 @@ class FOGControl(FOG):
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
         if self.kind == "hadamard":
-            return self.lin_vu((h_v * h_sum.t()).t())  # type: ignore[no-any-return]
+            return self.lin_vu((h_v * h_sum.t()).t())
         if self.kind == "concat":
-            return self.lin_vu(torch.cat([h_v.t(), h_sum], dim=1))  # type: ignore[no-any-return]
+            return self.lin_vu(torch.cat([h_v.t(), h_sum], dim=1))
         return super().correlate(h_v, h_sum)
 
     def __repr__(self) -> str:

@@ -178,8 +178,10 @@ def rows_of(table: str) -> list[Row]:
 
 
 # What a row of our own takes over from the row of the paper that it is like.
-_TRAINING = ("title", "dataset", "readout", "lr", "weight_decay", "schedule", "patience", "min_lr")
-_TRAINING += ("epochs", "step", "dropout", "batch_size", "metric")
+_TRAINING = (
+    *("title", "dataset", "readout", "metric", "batch_size", "dropout", "lr", "weight_decay"),
+    *("schedule", "patience", "min_lr", "epochs", "step"),
+)
 _NETWORK = ("layers", "channels", "h1", "h2", "p", "q", "fc1", "fc2", "heads", "norm")
 
 

@@ -68,7 +68,9 @@ TABLES = {
     "limits": Table(7, "the limits: ZINC without node features, and IMDB-MULTI"),
     "omniglot": Table(None, "few-shot learning on Omniglot", "best", "items"),
     "cifar-fs": Table(None, "few-shot learning on CIFAR-FS", "best", "items"),
-    "controls": Table(None, "controls of FOG at equal size", difference="kron - control"),
+    "controls": Table(
+        None, "controls of FOG on ZINC, PATTERN and CLUSTER", difference="kron - control"
+    ),
 }
 # Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
 # parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
@@ -355,6 +357,8 @@ def host_reading(row: Row, variant: str) -> str:
 
 def _place(row: Row) -> str:
     r"""Returns what distinguishes a row from others of its table with the same network."""
+    if row.control and row.fraction:
+        return f"{row.control}, {100 * row.fraction:g} % of {row.dataset}"
     if row.control:
         return row.control
     if row.few_shot:

@@ -82,6 +82,8 @@ def test_the_kron_rows_are_rows_of_the_paper() -> None:
     (run,) = plan("controls", ["zinc-gcn-concat"])
     assert run_folder(run.config) == Path("runs/controls/zinc-gcn-concat-seed0")
     assert run.label == "GCN+FOG, concat"
+    (run,) = plan("controls", ["pattern-gcn-concat"])
+    assert run.label == "GCN+FOG, concat, 20 % of PATTERN"
 
 
 def test_names_and_commands() -> None:
