@@ -133,3 +133,15 @@ def test_the_demo(tmp_path: Path) -> None:
     assert report.as_uri() in run("examples/demo.py", *small)
     assert "GCN+FOG" in report.read_text()
     assert "GCN+FOG" in run("examples/demo.py", *small), "a second call takes the runs as they are"
+
+
+def test_the_correlation_benchmark(tmp_path: Path) -> None:
+    file, plot = tmp_path / "out.json", tmp_path / "out.svg"
+    small = ["--widths", 4, 8, "--seeds", 2, "--nodes", 200, "--steps", 20, "--threads", 1]
+    run("benchmarks/correlation.py", *small, "--json", file, "--plot", plot)
+    (table,) = json.loads(file.read_text())["tables"].values()
+    assert [(row["layer"], row["width"]) for row in table] == [
+        (layer, width) for layer in ("kron", "FOG", "hadamard", "concat", "GCN") for width in (4, 8)
+    ]
+    assert all(0 < row["smallest"] <= row["median error"] <= row["largest"] for row in table)
+    assert "squared error / variance" in plot.read_text()

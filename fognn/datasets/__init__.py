@@ -1,6 +1,7 @@
 r"""The datasets of the paper as PyG datasets, and readers for graphs of your own."""
 
 from fognn.datasets.catalog import CATALOG, DatasetInfo, Fact, dataset_info, where
+from fognn.datasets.correlation import generate_correlation
 from fognn.datasets.episodes import Episode, Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import CIFARFS, ImageSet
 from fognn.datasets.graph_files import read_graphs, write_graphs
@@ -53,6 +54,7 @@ __all__ = [
     "fetch",
     "find",
     "generate_cluster",
+    "generate_correlation",
     "generate_pattern",
     "generate_tsp",
     "is_single_graph",

@@ -2,6 +2,7 @@ r"""Networks (an encoder, blocks, a head), and the registry that builds them by 
 
 from typing import TYPE_CHECKING, Any
 
+from fognn.models import pyg_hosts as pyg_hosts  # adds its hosts to the registry
 from fognn.models.basic_gnn import with_fog
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet

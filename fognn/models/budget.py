@@ -1,7 +1,7 @@
 r"""Widths of networks for a number of parameters."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -24,7 +24,10 @@ _STRETCH = 1.0
 _GAP = 64
 
 
-class _Size(NamedTuple):
+class Size(NamedTuple):
+    r"""A network near a budget. The cost is its distance from the budget in per cent, and that of
+    the adjusted width from its default."""
+
     parameters: int
     cost: float
     settings: dict[str, int]
@@ -55,9 +58,11 @@ def budget_settings(
     """
     checks.positive_int("budget_settings", "budget", budget)
     if host == "fog":
-        return {host: min(_near(host, task, budget, settings), key=lambda size: size.cost).settings}
-    hosts = _near(host, task, budget, settings)
-    with_fog = _near(f"{host}+fog", task, budget, settings)
+        return {
+            host: min(sizes_near(host, task, budget, settings), key=lambda size: size.cost).settings
+        }
+    hosts = sizes_near(host, task, budget, settings)
+    with_fog = sizes_near(f"{host}+fog", task, budget, settings)
     pairs = [(one, two) for one in hosts for two in with_fog if two.parameters <= one.parameters]
     if not pairs:  # each alone can be reached
         nearest = max(size.parameters for size in hosts)
@@ -70,15 +75,22 @@ def budget_settings(
     return {host: one.settings, f"{host}+fog": two.settings}
 
 
-def _near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> list[_Size]:
-    r"""Returns the sizes of a network within 1 % of the budget; raises if there are none."""
+def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> list[Size]:
+    r"""Returns the sizes of a network within 1 % of the budget; raises if there are none.
+
+    Args:
+        name (str): The network.
+        task (Task): The inputs and outputs.
+        budget (int): The number of parameters.
+        settings (dict): Other settings of :func:`create_model`.
+    """
     host = HOSTS.get(name.removesuffix("+fog"))
     fine = "hidden" if host is not None and host.jumping else "head_channels"
-    found: list[_Size] = []
+    found: list[Size] = []
     nearest: int | None = None
     for channels, one in _candidates(name, task, budget, settings):
         default = _default(name, task, channels, fine)
-        two = _count(name, task, settings | {"channels": channels, fine: default + 1})
+        two = parameters_of(name, task, settings | {"channels": channels, fine: default + 1})
         assert two is not None  # with its default it can be built
         step = two - one  # the number of parameters is affine in the fine setting
         wanted = default + (budget - one) / step
@@ -94,7 +106,7 @@ def _near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> list[
                 cost += _STRETCH * abs(math.log(width / default))
                 # At its default the setting is left out.
                 own = {"channels": channels} | ({fine: width} if width != default else {})
-                found.append(_Size(size, cost, own))
+                found.append(Size(size, cost, own))
     if not found:
         raise ValueError(
             f"budget must be a number of parameters that {name!r} can have within 1 %, got "
@@ -110,7 +122,7 @@ def _candidates(
     with the number of parameters."""
 
     def count(channels: int) -> int | None:
-        return _count(name, task, settings | {"channels": channels})
+        return parameters_of(name, task, settings | {"channels": channels})
 
     def valid(begin: int, step: int = 1) -> Iterator[tuple[int, int]]:
         for channels in range(begin, max(_FEWEST - 1, begin + step * _GAP), step):
@@ -146,7 +158,7 @@ def _default(name: str, task: Task, channels: int, fine: str) -> int:
     return channels - channels // 2 if name.endswith("+fog") else channels
 
 
-def _count(name: str, task: Task, settings: dict[str, Any]) -> int | None:
+def parameters_of(name: str, task: Task, settings: Mapping[str, Any]) -> int | None:
     r"""Returns the number of parameters; :obj:`None` for settings that the network does not
     take."""
     try:

@@ -19,7 +19,18 @@ from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
 from fognn.models.heads import JumpingHead, MLPHead, OutputScale
 from fognn.models.task import TASKS, Task
-from fognn.nn import FOG, Block, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv, WithFOG
+from fognn.nn import (
+    FOG,
+    Block,
+    FOGControl,
+    GATConv,
+    GatedGCNConv,
+    GCNConv,
+    GINConv,
+    SAGEConv,
+    WithFOG,
+)
+from fognn.nn.fog_controls import FOG_KINDS
 from fognn.utils import checks
 
 Layer = Callable[..., Module]
@@ -69,9 +80,19 @@ HOSTS = {
     "gin": Host(_gin, options=("hidden",), jumping=True),
     "graphsage": Host(_sage, options=("aggr", "benchmark")),
 }
-BUILT_IN = tuple(HOSTS)  # without those of register_host
+# Without those of a user's register_host; the last three are those of fognn.models.pyg_hosts.
+BUILT_IN = (*HOSTS, "film", "gatv2", "pna")
 # Settings of networks with FOG.
-FOG_SETTINGS = ("fog_channels", "h1", "h2", "fog_norm", "fog_act", "fog_eps", "fog_act_first")
+FOG_SETTINGS = (
+    "fog_channels",
+    "h1",
+    "h2",
+    "fog_kind",
+    "fog_norm",
+    "fog_act",
+    "fog_eps",
+    "fog_act_first",
+)
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
 
 
@@ -104,14 +125,16 @@ def create_model(
             fognn runs from, and in the working directory. (default: :obj:`False`)
         **settings (optional): For networks on graphs: ``channels`` (64), ``layers`` (4),
             ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
-            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_norm`` (``"batch_norm"``),
-            ``fog_act`` (``"relu"``), ``fog_eps`` (``1e-5``) and ``fog_act_first`` (:obj:`True`, as
-            in the paper), arguments of :class:`fognn.nn.FOG`; all but GIN: ``head_channels`` (the
-            first hidden width of the MLP at the end, half of its input); and the host's settings:
-            ``norm`` (GCN),
-            ``heads`` (GAT, of all layers but the last), ``gate`` (GatedGCN), ``aggr`` and
-            ``benchmark`` (GraphSAGE), ``hidden`` (GIN, the inner width of each layer). For few-shot
-            networks: the arguments of :class:`FewShotNet`.
+            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_kind`` (``"kron"``, FOG itself,
+            or a control: the ``kind`` of :class:`fognn.nn.FOGControl`), ``fog_norm``
+            (``"batch_norm"``), ``fog_act`` (``"relu"``), ``fog_eps`` (``1e-5``) and
+            ``fog_act_first`` (:obj:`True`, as in the paper), arguments of :class:`fognn.nn.FOG`;
+            all but GIN: ``head_channels`` (the first hidden width of the MLP at the end, half of
+            its input); and the host's settings: ``norm`` (GCN), ``heads`` (GAT, of all layers but
+            the last; GATv2, of all layers), ``gate`` (GatedGCN), ``aggr`` and ``benchmark``
+            (GraphSAGE), ``hidden`` (GIN, the inner width of each layer), ``degrees`` (PNA, the
+            number of training nodes of each in-degree, from 0). For few-shot networks: the
+            arguments of :class:`FewShotNet`.
     """
     if pretrained:
         from fognn.models.weights import pretrained_model  # which imports this module
@@ -148,6 +171,7 @@ def _graph_net(
     fog_channels: int | None = None,
     h1: int | None = None,
     h2: int | None = None,
+    fog_kind: str | None = None,
     fog_norm: str | None = None,
     fog_act: str | None = None,
     fog_eps: float | None = None,
@@ -174,8 +198,10 @@ def _graph_net(
     if fog_name:
         p = _fog_channels(name, channels, fog_channels, alone=host is None)
         norm = _fog_norm(fog_norm, fog_act, fog_eps, fog_act_first)
+        kind = "kron" if fog_kind is None else fog_kind
+        checks.one_of("create_model", "fog_kind", kind, FOG_KINDS)
     else:
-        values = (fog_channels, h1, h2, fog_norm, fog_act, fog_eps, fog_act_first)
+        values = (fog_channels, h1, h2, fog_kind, fog_norm, fog_act, fog_eps, fog_act_first)
         given = zip(FOG_SETTINGS, values, strict=True)
         for setting, value in given:
             if value is not None:
@@ -190,7 +216,10 @@ def _graph_net(
         if host is not None:
             parts.append(host.conv(channels, channels - p, p > 0, layer, layers, **options))
         if p:
-            parts.append(FOG(channels, p, h1, h2, **norm))
+            if kind == "kron":
+                parts.append(FOG(channels, p, h1, h2, **norm))
+            else:
+                parts.append(FOGControl(channels, p, h1, h2, kind, **norm))
         conv = WithFOG(*parts) if len(parts) == 2 else parts[0]  # type: ignore[arg-type]
         # The benchmark's GraphSAGE has its activation inside, before the norm.
         act = None if options.get("benchmark") else (host.act if host else "relu")

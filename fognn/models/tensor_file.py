@@ -13,7 +13,7 @@ from fognn.utils.errors import FileError
 __all__ = ["check_sizes", "whole_network"]
 
 _SMALL = 128  # a size that need not be one of a tensor
-_VALUES = ("mean", "std")  # numbers that are no sizes
+_VALUES = ("mean", "std", "degrees")  # numbers that are no sizes
 # Exceptions that a damaged or foreign file causes in json, safetensors, torch and the networks.
 _DAMAGE = (
     *(ValueError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError),

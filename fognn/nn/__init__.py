@@ -3,6 +3,7 @@ r"""Layers with weights: FOG, its five hosts, the wrapper that joins them, and b
 from fognn.nn.block import Block
 from fognn.nn.few_shot import AdjacencyMLP, DenseFOG, FewShotLayer, ImageEncoder
 from fognn.nn.fog import FOG, fog_widths
+from fognn.nn.fog_controls import FOGControl
 from fognn.nn.gat_conv import GATConv
 from fognn.nn.gated_gcn_conv import GatedGCNConv
 from fognn.nn.gcn_conv import GCNConv
@@ -15,6 +16,7 @@ __all__ = [
     "AdjacencyMLP",
     "Block",
     "DenseFOG",
+    "FOGControl",
     "FewShotLayer",
     "GATConv",
     "GCNConv",

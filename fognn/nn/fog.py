@@ -131,7 +131,7 @@ class FOG(GraphLayer):
         self.norm_1 = _resolve_norm(norm, self.h1, eps)
         self.lin_2 = Linear(self.h1, self.h2)
         self.norm_2 = _resolve_norm(norm, self.h2, eps)
-        self.lin_vu = Linear(self.h1 * self.h2, out_channels)
+        self.lin_vu = Linear(self._product_channels(), out_channels)
         self.lin_e: Linear | None = None
         if edge_dim is not None:
             checks.positive_int("FOG", "edge_dim", edge_dim)
@@ -174,17 +174,13 @@ class FOG(GraphLayer):
         edge_attr = edge_features("FOG", adj, edge_attr, self.edge_dim, dtype)
         if self.check and edge_attr is not None:
             checks.finite("FOG", "edge_attr", edge_attr)
-        edge_weight = self.masked(adj, edge_weight)
 
         if source is target:
             h_source = h_target = self.shrink(source)
         else:
             both = self.shrink(source, target)
             h_source, h_target = both.split([source.size(0), target.size(0)], dim=1)
-        h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
-        if self.lin_e is not None and edge_attr is not None:
-            h_sum = h_sum + self.lin_e(_sum_edges(adj, edge_attr, edge_weight))
-        return self.correlate(h_target, h_sum)
+        return self.aggregate(adj, h_source, h_target, edge_weight, edge_attr)
 
     # Nodes are the last dimension inside, so that norms and products of few channels over many
     # nodes read memory in order (benchmarks/kernels.py compares both layouts).
@@ -199,10 +195,33 @@ class FOG(GraphLayer):
         r"""Returns :math:`\tilde{\mathbf{h}}_u`, ``[h2, num_nodes]``, from :meth:`shrink`."""
         return self._normalise(self.norm_2, _linear(self.lin_2, h))
 
+    def aggregate(
+        self,
+        adj: Adjacency,
+        h_source: Tensor,
+        h_target: Tensor,
+        edge_weight: OptTensor = None,
+        edge_attr: OptTensor = None,
+    ) -> Tensor:
+        r"""Returns the output from :meth:`shrink` of sources and targets."""
+        edge_weight = self.masked(adj, edge_weight)
+        return self.correlate(h_target, self._sum(adj, h_source, edge_weight, edge_attr))
+
+    def _sum(
+        self, adj: Adjacency, h_source: Tensor, edge_weight: OptTensor, edge_attr: OptTensor
+    ) -> Tensor:
+        h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
+        if self.lin_e is not None and edge_attr is not None:
+            h_sum = h_sum + self.lin_e(_sum_edges(adj, edge_attr, edge_weight))
+        return h_sum
+
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
         r"""Returns :math:`\mathbf{W}_{vu} (\tilde{\mathbf{h}}_v \otimes \mathbf{s}_v)` from
         ``[h1, num_nodes]`` and the sums ``[num_nodes, h2]``."""
         return kron_linear(h_v, h_sum.t(), self.lin_vu.weight, self.lin_vu.bias)
+
+    def _product_channels(self) -> int:
+        return self.h1 * self.h2
 
     def _normalise(self, norm: Any, h: Tensor) -> Tensor:
         if self.act_first:

@@ -49,7 +49,7 @@ def model_settings(row: Row) -> dict[str, Any]:
         own["norm"] = row.norm
     if row.heads is not None:
         own["heads"] = row.heads[0]
-    return own
+    return own | dict(row.settings)
 
 
 def image_settings(dataset: str) -> dict[str, Any]:

@@ -152,14 +152,17 @@ def _with_host(line: TableLine, lines: list[TableLine], at: str, over: str) -> T
     r"""Returns the line with its difference to the same network without FOG, the host.
 
     The host is that with the same variant; or, if both are the paper's own rows, the host of the
-    paper.
+    paper. A control has the difference of the row that it is a control of and the control.
     """
+    if line.paper.reference:
+        return _with_reference(line, lines, at, over)
     name, plus, _ = line.paper.model.partition("+FOG")
     hosts = [
         host
         for host in lines
         if plus
         and (host.paper.model, host.paper.dataset) == (name, line.paper.dataset)
+        and not host.paper.reference
         and (_alike(host, line) or not (host.variant or line.variant))
         and _unsearched(host.changed) == _unsearched(line.changed)
         and host.entries
@@ -171,6 +174,16 @@ def _with_host(line: TableLine, lines: list[TableLine], at: str, over: str) -> T
     host = max(hosts, key=lambda host: (_alike(host, line), host.changed == line.changed))
     paired = paired_difference(host.label, line.entries, host.entries, at, over)
     return replace(line, paired=paired)
+
+
+def _with_reference(line: TableLine, lines: list[TableLine], at: str, over: str) -> TableLine:
+    r"""Returns the line of a control with the difference "reference minus control"."""
+    for other in lines:
+        same = _unsearched(other.changed) == _unsearched(line.changed)
+        if other.row == line.paper.reference and same and other.entries and line.entries:
+            found = paired_difference(other.label, other.entries, line.entries, at, over)
+            return replace(line, paired=found)
+    return line
 
 
 def _alike(host: TableLine, line: TableLine) -> bool:

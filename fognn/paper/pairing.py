@@ -18,7 +18,8 @@ class Paired:
     r"""The difference of two networks over the seeds that both have.
 
     Args:
-        host (str): The label of the network that is subtracted.
+        host (str): The label of the other network: the one that is subtracted; for a control, the
+            one from which the control is subtracted.
         difference (float): The mean of the differences.
         interval (tuple, optional): Its 95 % confidence interval, by Student's t distribution;
             :obj:`None` for a single pair.

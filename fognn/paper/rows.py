@@ -1,7 +1,9 @@
 """The rows of the paper's tables, and of our own."""
 
+import dataclasses
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -32,8 +34,8 @@ class Row:
         metric (str): ``"accuracy"`` in %, ``"mae"`` or ``"f1"``.
         table (int, optional): The number of the table; :obj:`None` for a row of our own.
             (default: :obj:`None`)
-        params (int, optional): The printed number of parameters (of the graph part, for few-shot).
-            (default: :obj:`None`)
+        params (int, optional): The printed number of parameters (of the graph part, for few-shot);
+            for a control, the number that its network has. (default: :obj:`None`)
         mean (float, optional): The printed mean over seeds. (default: :obj:`None`)
         sd (float, optional): The printed standard deviation. (default: :obj:`None`)
         h1 (int, optional): FOG's :math:`C_{h1}`. (default: :obj:`None`)
@@ -63,6 +65,13 @@ class Row:
             (default: :obj:`""`)
         published (float, optional): A figure of another publication. (default: :obj:`None`)
         published_by (str, optional): That publication. (default: :obj:`""`)
+        settings (dict, optional): Further settings of the network, as
+            :func:`fognn.models.create_model` takes them. (default: :obj:`{}`)
+        fraction (float, optional): Fraction of each split to use. (default: :obj:`None`)
+        control (str, optional): What distinguishes a row of the table ``controls`` from others with
+            the same network, such as ``"concat"``. (default: :obj:`""`)
+        reference (str, optional): The id of the row that a control is compared with.
+            (default: :obj:`""`)
     """
 
     id: str
@@ -100,6 +109,10 @@ class Row:
     note: str = ""
     published: float | None = None
     published_by: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    fraction: float | None = None
+    control: str = ""
+    reference: str = ""
 
     @property
     def few_shot(self) -> bool:
@@ -164,6 +177,26 @@ def rows_of(table: str) -> list[Row]:
     return [row for row in all_rows() if row.id.partition("/")[0] == table]
 
 
+# What a row of our own takes over from the row of the paper that it is like.
+_TRAINING = (
+    *("title", "dataset", "readout", "metric", "batch_size", "dropout", "lr", "weight_decay"),
+    *("schedule", "patience", "min_lr", "epochs", "step"),
+)
+_NETWORK = ("layers", "channels", "h1", "h2", "p", "q", "fc1", "fc2", "heads", "norm")
+
+
+def _like(entry: dict[str, Any]) -> dict[str, Any]:
+    r"""Returns an entry with the training of the row of the paper that its key ``like`` names, and,
+    if it has the same network, with the widths of that network."""
+    if "like" not in entry:
+        return entry
+    paper = next(row for row in _rows("rows") if row.id == entry["like"])
+    names = [*_TRAINING, *(_NETWORK if entry["model"] == paper.model else ())]
+    values = dataclasses.asdict(paper)
+    own = {name: value for name, value in entry.items() if name != "like"}
+    return {name: values[name] for name in names} | own
+
+
 @cache
 def _rows(name: str) -> tuple[Row, ...]:
     text = files("fognn.paper").joinpath(f"{name}.toml").read_text(encoding="utf-8")
@@ -171,4 +204,4 @@ def _rows(name: str) -> tuple[Row, ...]:
     for entry in entries:
         for name in entry.keys() & {"channels", "heads"}:
             entry[name] = tuple(entry[name])
-    return tuple(Row(**entry) for entry in entries)
+    return tuple(Row(**_like(entry)) for entry in entries)

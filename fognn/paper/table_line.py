@@ -37,8 +37,8 @@ class TableLine:
             (default: :obj:`None`)
         paper_sd (float, optional): The printed standard deviation, if it is a row of the paper.
             (default: :obj:`None`)
-        paired (Paired, optional): The difference to the same network without FOG.
-            (default: :obj:`None`)
+        paired (Paired, optional): The difference to the same network without FOG; for a control,
+            the difference of its reference and the control. (default: :obj:`None`)
     """
 
     table: str

@@ -46,12 +46,15 @@ class Table:
             ``"last"``, or ``"best"`` for the best validation metric. (default: :obj:`"last"`)
         over (str, optional): The average that it shows: over ``"batches"`` or over ``"items"``.
             (default: :obj:`"batches"`)
+        difference (str, optional): The paired difference that it shows: of each network with FOG
+            and its host, or of FOG and each of its controls. (default: :obj:`"FOG - host"`)
     """
 
     number: int | None
     title: str
     at: str = "last"
     over: str = "batches"
+    difference: str = "FOG - host"
 
 
 TABLES = {
@@ -65,6 +68,9 @@ TABLES = {
     "limits": Table(7, "the limits: ZINC without node features, and IMDB-MULTI"),
     "omniglot": Table(None, "few-shot learning on Omniglot", "best", "items"),
     "cifar-fs": Table(None, "few-shot learning on CIFAR-FS", "best", "items"),
+    "controls": Table(
+        None, "controls of FOG on ZINC, PATTERN and CLUSTER", difference="kron - control"
+    ),
 }
 # Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
 # parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
@@ -148,8 +154,8 @@ class Planned:
 
 
 def runs_of(config: Config) -> list[Planned]:
-    r"""Returns the runs of the tables with this configuration: none, one, or two, because
-    tables 3 and 6 share rows."""
+    r"""Returns the runs of the tables with this configuration: none, one, or several, because
+    tables 3 and 6 and the controls share rows."""
     found = _known_runs().get(config.with_values({"seed": 0}).digest(), ())
     return [
         Planned(table, row.id, variant, label_of(row, variant), config)
@@ -272,8 +278,10 @@ def _candidates(table: str, ours: bool) -> list[tuple[Row, str]]:
 
 
 def _variants(row: Row, host: str) -> Mapping[str, str]:
+    if row.table is None:  # a row of our own says what it is
+        return {}
     if row.few_shot:
-        return _FEW_SHOT_FOG if row.table and row.model.endswith("FOG") else {}
+        return _FEW_SHOT_FOG if row.model.endswith("FOG") else {}
     return _OURS.get(row.model, _OURS.get(host, {}))
 
 
@@ -349,6 +357,10 @@ def host_reading(row: Row, variant: str) -> str:
 
 def _place(row: Row) -> str:
     r"""Returns what distinguishes a row from others of its table with the same network."""
+    if row.control and row.fraction:
+        return f"{row.control}, {100 * row.fraction:g} % of {row.dataset}"
+    if row.control:
+        return row.control
     if row.few_shot:
         return row.dataset.rpartition("-")[2].replace("shot", "-shot")
     if row.table == TABLES["widths"].number:

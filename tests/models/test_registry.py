@@ -8,17 +8,18 @@ from torch_geometric.nn import BatchNorm, LayerNorm
 
 from fognn import create_model, list_models
 from fognn.models import FewShotNet, GraphNet, Task, count_parameters
-from fognn.nn import FOG
+from fognn.nn import FOG, FOGControl
+from fognn.nn.fog_controls import FOG_KINDS
 
 TASK = Task("graph", out_channels=3, node_channels=4, edge_channels=2)
 
 
 def test_list_models() -> None:
     graph_models = [name for name in list_models() if not name.startswith("fewshot")]
-    assert len(graph_models) == 13
+    assert len(graph_models) == 19
     assert list_models("*fog*") == [name for name in list_models() if "fog" in name]
     assert list_models("GAT*") == ["gat", "gat+fog", "gatedgcn", "gatedgcn+fog", "gatedgcn-e",
-                                   "gatedgcn-e+fog"]  # fmt: skip
+                                   "gatedgcn-e+fog", "gatv2", "gatv2+fog"]  # fmt: skip
     assert list_models("nothing*") == []
 
 
@@ -52,6 +53,24 @@ def test_settings() -> None:
     assert (fog.h1, fog.h2, fog.out_channels) == (3, 5, 8)
     assert [block.conv.conv.heads for block in net.blocks] == [4, 1]
     assert count_parameters(net) == sum(p.numel() for p in net.parameters())
+
+
+@pytest.mark.parametrize("name", ["fog", "gin+fog"])
+def test_kinds_of_fog(name: str) -> None:
+    def network(**settings: Any) -> GraphNet:
+        torch.manual_seed(0)
+        return create_model(name, TASK, layers=2, **settings)
+
+    usual, kron = network(), network(fog_kind="kron")
+    assert all(
+        torch.equal(*pair) for pair in zip(usual.parameters(), kron.parameters(), strict=True)
+    )
+    assert not any(isinstance(module, FOGControl) for module in kron.modules())
+    for kind in FOG_KINDS[1:]:
+        found = [m for m in network(fog_kind=kind).modules() if isinstance(m, FOG)]
+        assert [(type(fog), fog.kind, fog.act_first) for fog in found] == [
+            (FOGControl, kind, True)
+        ] * 2
 
 
 @pytest.mark.parametrize("name", ["fog", "gin+fog"])
@@ -113,6 +132,13 @@ def test_dead_units_are_reported_once_for_a_network() -> None:
         ("gcn+fog", {"heads": 4}, r"'gcn\+fog' has no setting 'heads'; known: norm"),
         ("gcn", {"norm": "both"}, "norm must be one of"),
         ("gat", {"heads": 7}, "heads must divide out_channels=64, got 7"),
+        ("gatv2", {"heads": 7}, "heads must divide out_channels=64, got 7"),
+        ("gatv2", {"heads": 0}, "heads must be a positive int, got 0"),
+        ("pna", {"degrees": [3, 0]}, r"degrees must be the number .*, got \[3, 0\]"),
+        ("pna", {"degrees": 3}, "degrees must be the number of nodes .*, got 3"),
+        ("gcn+fog", {"fog_kind": "sum"}, "fog_kind must be one of 'kron', .*, got 'sum'"),
+        ("gcn", {"fog_kind": "concat"}, "fog_kind must be None for 'gcn', .* got 'concat'"),
+        ("fog", {"fog_kind": "hadamard", "h1": 3, "h2": 2}, "h2 must equal h1=3 .*, got 2"),
     ],
 )
 def test_bad_settings(name: str, settings: dict, message: str) -> None:
@@ -126,7 +152,17 @@ def test_edge_features_need_a_task_that_has_them() -> None:
 
 
 NASTY = [{"a": {}}, [1, 2], "x", "", True, None, -1, 1e308, float("nan"), 2**63, 0.5]
-SETTINGS = ["layers", "dropout", "fog_channels", "h1", "h2", "fog_norm", "fog_act", "fog_eps"]
+SETTINGS = [
+    "layers",
+    "dropout",
+    "fog_channels",
+    "h1",
+    "h2",
+    "fog_kind",
+    "fog_norm",
+    "fog_act",
+    "fog_eps",
+]
 
 
 @pytest.mark.parametrize("name", ["gcn+fog", "gat+fog", "gatedgcn-e+fog"])

@@ -1,5 +1,7 @@
 """FOG and every host beside it trace without a graph break, and export."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor
@@ -8,6 +10,7 @@ from torch_geometric import EdgeIndex
 
 from fognn.nn import (
     FOG,
+    FOGControl,
     GATConv,
     GatedGCNConv,
     GCNConv,
@@ -15,11 +18,17 @@ from fognn.nn import (
     SAGEConv,
     WithFOG,
 )
+from fognn.nn.fog_controls import FOG_KINDS
 from fognn.ops import adjacency
 
 C = 8
 LAYERS = {
     "FOG": lambda: FOG(C, 5, 3, 2),
+    **{
+        f"FOG({kind})": partial(FOGControl, C, 5, 3, 3, kind=kind)
+        for kind in FOG_KINDS
+        if kind != "kron"
+    },
     "FOG(layer_norm)": lambda: FOG(C, 5, 3, 2, norm="layer_norm", act="gelu"),
     "GatedGCN+FOG(edge_dim)": lambda: WithFOG(GatedGCNConv(C, 6), FOG(C, 5, 3, 2, edge_dim=C)),
     "GCN+FOG": lambda: WithFOG(GCNConv(C, 6), FOG(C, 5, 3, 2)),

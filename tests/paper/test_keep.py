@@ -70,14 +70,15 @@ def test_rows_and_variants_have_their_own_files() -> None:
     runs = plan("zinc", ["gcn+fog", "gcn+fog-mean"])
     assert [run.slug for run in runs] == ["gcn+fog", "gcn+fog-mean"]
     keys = [key for run in runs for key in enter(kept_run(Path(run.slug), run), "results")]
-    # The row is also one of the table of widths.
+    # The row is also one of the table of widths, and of the controls.
     assert "widths/gcn+fog-c158-seed0" in keys
     assert sorted(path.as_posix() for path in Path("weights").rglob("*.safetensors")) == [
+        "weights/controls/zinc-gcn-kron.safetensors",
         "weights/widths/gcn+fog-c158.safetensors",
         "weights/zinc/gcn+fog-mean.safetensors",
         "weights/zinc/gcn+fog.safetensors",
     ]
-    for key, line in (lines() | lines("widths")).items():
+    for key, line in (lines() | lines("widths") | lines("controls")).items():
         assert line.weights == checksum(f"weights/{key.removesuffix('-seed0')}.safetensors")
 
 

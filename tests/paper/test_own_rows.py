@@ -21,7 +21,7 @@ from fognn.paper.tables import TABLES, plan, run_folder, runs_of
 from fognn.paper.verification import verify
 from fognn.training import evaluate, fit
 
-OWN = own_rows()
+OWN = [row for row in own_rows() if row.few_shot]
 TABLE = {"omniglot": ("Omniglot", 28, 1), "cifar-fs": ("CIFAR-FS", 32, 3)}
 PAPER = "miniImageNet-5way-"
 

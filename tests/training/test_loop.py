@@ -54,8 +54,8 @@ def test_what_a_run_leaves(tmp_path: Path) -> None:
     assert set(result.test) == {"last", "best"}
 
 
-def test_thirteen_kinds() -> None:
-    assert len(GRAPH_MODELS) == 13
+def test_nineteen_kinds() -> None:
+    assert len(GRAPH_MODELS) == 19
 
 
 @pytest.mark.parametrize("model", GRAPH_MODELS)

@@ -137,12 +137,13 @@ def name_of(line: TableLine) -> str:
 
 
 def host_of(line: TableLine, lines: Sequence[TableLine]) -> TableLine | None:
-    r"""The line that it is compared with, seed by seed."""
+    r"""The line that it is compared with, seed by seed, if it is among ``lines``."""
     if line.paired is None:
         return None
     label = line.paired.host
-    return next(
+    alike = (
         other
         for other in lines
         if other.label == label and other.paper.dataset == line.paper.dataset
     )
+    return next(alike, None)

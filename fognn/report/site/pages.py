@@ -201,7 +201,7 @@ def _part(lines: list[TableLine], number: int, measurements: Measurements) -> di
     header = ["network", "parameters", f"measured {metric.axis}", "seeds"]
     header += ["paper", "difference"] if printed else []
     header += ["at the last epoch"] if held_out else []
-    header += [DIFFERENCE, "95 % interval"] if _has_hosts(lines) else []
+    header += [_difference(lines), "95 % interval"] if _has_hosts(lines) else []
     header += ["s an epoch", "epochs"]
     plots: list[Figure | None] = [results_figure(lines, metric, f"results-{number}")]
     if lines[0].table == "widths":
@@ -328,9 +328,12 @@ def _summary(lines: Sequence[TableLine]) -> str:
     if paired:
         ahead = [line for line in paired if _advantage(line) > 0]
         sure = [line for line in paired if verdict_of(line.paired, metric_of(line)) == "holds"]
+        if rows[0].paper.control:
+            text = f"FOG had a better result than {len(ahead)} of {many(len(paired), 'control')}"
+        else:
+            text = f"{len(ahead)} of {many(len(paired), 'host')} had a better result with FOG"
         sentences.append(
-            f"{len(ahead)} of {many(len(paired), 'host')} had a better result with FOG; for "
-            f"{len(sure) or 'none'} of them a 95 % interval over seeds excludes 0."
+            f"{text}; for {len(sure) or 'none'} of them a 95 % interval over seeds excludes 0."
         )
     return " ".join(sentences)
 
@@ -359,8 +362,14 @@ def _how(lines: Sequence[TableLine]) -> str:
     return (
         f"Shown is the metric on {shown}; the page of each run has the other averages and epochs."
         f" ± is the standard deviation over seeds{spread}."
-        + (" FOG − host: the difference between runs of the same seed." * _has_hosts(lines))
+        + f" {_difference(lines)}: the difference between runs of the same seed."
+        * _has_hosts(lines)
     )
+
+
+def _difference(lines: Sequence[TableLine]) -> str:
+    r"""The name of the paired difference, in one line of a narrow column."""
+    return TABLES[lines[0].table].difference.replace(" - ", "\u00a0−\u00a0")
 
 
 def _printed(lines: Sequence[TableLine]) -> bool:

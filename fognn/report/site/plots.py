@@ -100,7 +100,8 @@ def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Fig
 
 
 def effect_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figure | None:
-    r"""The difference that FOG makes in each host: for each common seed, and in the mean.
+    r"""The difference that FOG makes in each host, or to each control: for each common seed, and in
+    the mean.
 
     Args:
         lines, metric, name: As in :func:`results_figure`.
@@ -113,12 +114,16 @@ def effect_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figu
     means: list[tuple[float, tuple[float, float], float, str]] = []
     for number, (line, host) in enumerate(shown):
         theirs = dict(zip(host.seeds, host.values, strict=True))
+        # The line of a control has the difference "reference minus control".
+        sign = -1 if line.paper.reference else 1
+        what = " minus ".join([line.label, host.label][::sign])
         for entry, value in zip(line.entries, line.values, strict=True):
             if entry.seed in theirs:
-                text = f"{line.label} minus {host.label}, seed {entry.seed}"
-                runs.append((value - theirs[entry.seed], -number + BELOW, text, run_link(entry)))
+                gap = sign * (value - theirs[entry.seed])
+                text = f"{what}, seed {entry.seed}"
+                runs.append((gap, -number + BELOW, text, run_link(entry)))
         if line.paired and line.paired.interval:
-            text = f"{line.label} minus {host.label}, {line.paired.note}"
+            text = f"{what}, {line.paired.note}"
             means.append((line.paired.difference, line.paired.interval, -number + BELOW, text))
         if line.paper_mean is not None and host.paper_mean is not None:
             printed.append((line.paper_mean - host.paper_mean, -number + ABOVE, line.label))
@@ -133,15 +138,18 @@ def effect_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figu
         )
         traces.insert(0, marks)
     right = metric.higher_is_better
+    controls = any(line.paper.reference for line, _ in shown)
+    difference = f"{metric.axis} with FOG minus " + ("its control" if controls else "without")
+    helps = "is better" if controls else "helps"
     return figure(
         name,
-        f"{metric.axis} with FOG minus without, for each seed: FOG helps "
+        f"{difference}, for each seed: FOG {helps} "
         f"{'right' if right else 'left'} of the line at 0."
         + (f" A bar: the mean with its {INTERVAL}." if means else ""),
         traces,
         rows_height(len(shown)),
         xaxis=axis(
-            f"{metric.axis} with FOG minus without",
+            difference,
             range=window(
                 [0.0, *(e[0] for e in runs), *(e[0] for e in means), *(e[0] for e in printed)],
                 [each[1] for each in means],
@@ -153,7 +161,7 @@ def effect_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figu
         yaxis=rows_axis([_short(line) for line, _ in shown], room=0.5),
         annotations=[
             {
-                "text": "FOG helps →" if right else "← FOG helps",
+                "text": f"FOG {helps} →" if right else f"← FOG {helps}",
                 **{"x": 0, "xanchor": "left" if right else "right", "xshift": 6 if right else -6},
                 **{"y": 1, "yref": "paper", "yanchor": "top", "showarrow": False},
                 "font": {"color": "var(--soft)", "size": 13},

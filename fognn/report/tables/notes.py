@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fognn.paper.comparison import TableLine
+from fognn.paper.tables import TABLES
 from fognn.report.text import joined, many
 
 __all__ = ["commits_of", "notes_of", "numbers_of", "published_notes"]
@@ -69,6 +70,10 @@ def _figure(lines: Sequence[TableLine], at: str, over: str) -> str:
         few_shot = any(line.paper.few_shot for line in lines)
         split = "episodes of the test classes" if few_shot else "the test split"
         notes.append(f"Here: on {split} at {_EPOCHS[at]}, {_AVERAGES[over]}.")
+    fractions = sorted({line.paper.fraction for line in lines if line.paper.fraction})
+    if fractions:
+        parts = joined([f"{100 * fraction:g} %" for fraction in fractions])
+        notes.append(f"Trained and tested on the first {parts} of each split.")
     if False in tested:
         notes.append(
             "Here: on the held-out folds at the best epoch of their mean curve, over all items, as "
@@ -108,7 +113,7 @@ def _pairs(lines: Sequence[TableLine]) -> list[str]:
     pairs = [line.paired for line in lines if line.paired is not None]
     if not pairs:
         return []
-    text = "FOG - host: mean difference over the runs that both have"
+    text = f"{TABLES[lines[0].table].difference}: mean difference over the runs that both have"
     if any(pair.interval is not None for pair in pairs):
         text += ", with a 95 % interval by Student's t"
     notes = [f"{text}."]
@@ -136,7 +141,8 @@ def _marks(lines: Sequence[TableLine]) -> list[str]:
     elif ours:
         notes.append("†: ours, not in the paper: another reading, or other settings.")
     hosts = {line.paper.model.removesuffix("+FOG") for line in lines}
-    notes += [text for name, text in _READINGS.items() if name in hosts]
+    if not _ours(lines):
+        notes += [text for name, text in _READINGS.items() if name in hosts]
     if any(line.off for line in lines):
         notes.append(
             "!: more than 3 printed s.d., or 5 %, away from the paper's figure; see "

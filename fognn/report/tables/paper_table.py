@@ -85,7 +85,7 @@ def _cells(
     printed = any(line.paper.mean is not None for line in lines)
     header = ["network", "parameters", *["paper"] * printed, "here"]
     header += ["held out"] * folds + ["seeds"] + ["here - paper"] * printed
-    header += ["FOG - host"] * paired + ["epochs", "s/epoch"]
+    header += [TABLES[lines[0].table].difference] * paired + ["epochs", "s/epoch"]
     rows = []
     for line in lines:
         digits = line.paper.digits
@@ -123,8 +123,9 @@ def _plain(value: float | None) -> str:
 
 def _paired(line: TableLine, digits: int) -> str:
     if line.paired is None:
-        fog = line.paper.model.endswith("+FOG")
-        return "no common run" if fog and line.entries else NONE
+        row = line.paper
+        compared = row.reference or (row.model.endswith("+FOG") and not row.control)
+        return "no common run" if compared and line.entries else NONE
     paired, interval = line.paired, line.paired.interval
     text = _gap(paired.difference, digits)
     if interval is not None:
@@ -146,6 +147,7 @@ def _record(line: TableLine, at: str, over: str) -> dict[str, object]:
     validation = any(entry.result["test"] is None for entry in line.entries)
     figure = "val.best.items" if validation else f"test.{at}.{over}"
     paired = line.paired
+    difference = TABLES[line.table].difference.lower().replace(" - ", "_minus_")
     low, high = (None, None) if paired is None else paired.interval or (None, None)
     return {
         "table": line.table,
@@ -166,7 +168,7 @@ def _record(line: TableLine, at: str, over: str) -> dict[str, object]:
         "values": " ".join(map(repr, line.values)),
         "difference": line.difference,
         "off": " and ".join(line.off),
-        "fog_minus_host": None if paired is None else paired.difference,
+        difference: None if paired is None else paired.difference,
         "low": low,
         "high": high,
         "pairs": None if paired is None else many(paired.pairs, paired.over),
