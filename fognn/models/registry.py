@@ -19,7 +19,17 @@ from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
 from fognn.models.heads import JumpingHead, MLPHead, OutputScale
 from fognn.models.task import TASKS, Task
-from fognn.nn import FOG, Block, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv, WithFOG
+from fognn.nn import (
+    FOG,
+    Block,
+    FeedForward,
+    GATConv,
+    GatedGCNConv,
+    GCNConv,
+    GINConv,
+    SAGEConv,
+    WithFOG,
+)
 from fognn.utils import checks
 
 Layer = Callable[..., Module]
@@ -70,6 +80,8 @@ HOSTS = {
     "graphsage": Host(_sage, options=("aggr", "benchmark")),
 }
 BUILT_IN = tuple(HOSTS)  # without those of register_host
+# Settings of all networks on graphs.
+NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "readout")
 # Settings of networks with FOG.
 FOG_SETTINGS = ("fog_channels", "h1", "h2", "fog_norm", "fog_act", "fog_eps", "fog_act_first")
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
@@ -103,7 +115,10 @@ def create_model(
             are searched in the folder that ``FOGNN_WEIGHTS`` names; without it, in the clone that
             fognn runs from, and in the working directory. (default: :obj:`False`)
         **settings (optional): For networks on graphs: ``channels`` (64), ``layers`` (4),
-            ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
+            ``dropout`` (0.0), ``ffn`` (:obj:`None`; with a number :math:`k`, each layer is followed
+            by a :class:`fognn.nn.FeedForward` of :math:`k` times as many hidden channels),
+            ``readout`` (``"mean"`` or ``"sum"`` over a graph's nodes; that of the task, for GIN
+            the sum); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
             ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_norm`` (``"batch_norm"``),
             ``fog_act`` (``"relu"``), ``fog_eps`` (``1e-5``) and ``fog_act_first`` (:obj:`True`, as
             in the paper), arguments of :class:`fognn.nn.FOG`; all but GIN: ``head_channels`` (the
@@ -153,10 +168,14 @@ def _graph_net(
     fog_eps: float | None = None,
     fog_act_first: bool | None = None,
     head_channels: int | None = None,
+    ffn: float | None = None,
+    readout: str | None = None,
     **options: Any,
 ) -> GraphNet:
     checks.positive_int("create_model", "channels", channels)
     checks.positive_int("create_model", "layers", layers)
+    factor = _ffn_factor(ffn)
+    readout = _readout(task, readout)
     host_name, _, fog_name = name.rpartition("+") if name.endswith("fog") else (name, "", "")
     host = HOSTS[host_name] if host_name else None
     allowed = host.options if host else ()
@@ -167,7 +186,7 @@ def _graph_net(
         if option not in allowed:
             own = [*(FOG_SETTINGS if fog_name else ())]
             own += [] if jumping else ["head_channels"]
-            known = ", ".join((*allowed, "channels", "layers", "dropout", *own))
+            known = ", ".join((*allowed, *NET_SETTINGS, *own))
             raise ValueError(f"create_model: {name!r} has no setting {option!r}; known: {known}")
 
     p = 0
@@ -194,16 +213,41 @@ def _graph_net(
         conv = WithFOG(*parts) if len(parts) == 2 else parts[0]  # type: ignore[arg-type]
         # The benchmark's GraphSAGE has its activation inside, before the norm.
         act = None if options.get("benchmark") else (host.act if host else "relu")
-        blocks.append(Block(conv, channels, act, dropout=dropout))
+        after = FeedForward(channels, factor, dropout=dropout) if factor else None
+        blocks.append(Block(conv, channels, act, dropout=dropout, feed_forward=after))
 
     head: MLPHead | JumpingHead
     if jumping:
-        head = JumpingHead(channels, task.out_channels, task.level, layers + 1, "sum")
+        head = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout or "sum")
     else:
-        head = MLPHead(channels, task.out_channels, task.level, task.readout, head_channels)
+        readout = readout or task.readout
+        head = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
     edge_encoder = _edge_encoder(name, task, channels, host.edges if host else "none")
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
     return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder, scale)
+
+
+def _ffn_factor(ffn: float | None) -> float:
+    r"""Returns the factor of the feed-forward blocks; 0 for none."""
+    factor = 0 if ffn is None or ffn is False else ffn
+    number = isinstance(factor, int | float) and not isinstance(factor, bool)
+    if not (number and 0 <= factor < math.inf):
+        raise ValueError(
+            "create_model: ffn must be the factor of the hidden channels, such as 2, or None, got "
+            f"{ffn!r}"
+        )
+    return factor
+
+
+def _readout(task: Task, readout: str | None) -> str | None:
+    if readout is None:
+        return None
+    checks.one_of("create_model", "readout", readout, ("mean", "sum"))
+    if task.level != "graph":
+        raise ValueError(
+            f"create_model: readout must be None for outputs on {task.level}s, got {readout!r}"
+        )
+    return readout
 
 
 def _fog_channels(name: str, channels: int, fog_channels: int | None, alone: bool) -> int:

@@ -1,6 +1,7 @@
 r"""Layers with weights: FOG, its five hosts, the wrapper that joins them, and blocks."""
 
 from fognn.nn.block import Block
+from fognn.nn.feed_forward import FeedForward
 from fognn.nn.few_shot import AdjacencyMLP, DenseFOG, FewShotLayer, ImageEncoder
 from fognn.nn.fog import FOG, fog_widths
 from fognn.nn.gat_conv import GATConv
@@ -15,6 +16,7 @@ __all__ = [
     "AdjacencyMLP",
     "Block",
     "DenseFOG",
+    "FeedForward",
     "FewShotLayer",
     "GATConv",
     "GCNConv",

@@ -139,3 +139,32 @@ def test_a_setting_of_any_value_is_taken_or_a_value_error(name: str, setting: st
         # Any other exception ends the test.
         with suppress(ValueError):
             create_model(name, "zinc", **{setting: value})
+
+
+@pytest.mark.parametrize("name", ["fog", "gcn", "gin+fog", "gatedgcn-e+fog"])
+def test_feed_forward_blocks(name: str) -> None:
+    plain = create_model(name, TASK, channels=12, layers=3)
+    for none in (None, 0, 0.0):
+        same = create_model(name, TASK, channels=12, layers=3, ffn=none)
+        assert same.state_dict().keys() == plain.state_dict().keys()
+    net = create_model(name, TASK, channels=12, layers=3, ffn=1.5, dropout=0.1)
+    assert [block.feed_forward.hidden for block in net.blocks] == [18] * 3
+    assert {block.feed_forward.dropout for block in net.blocks} == {0.1}
+    own = 12 * 18 + 18 + 18 * 12 + 12 + 2 * 12
+    assert count_parameters(net) == count_parameters(plain) + 3 * own
+    out = net(torch.randn(5, 4), torch.tensor([[0, 1], [1, 2]]), torch.randn(2, 2))
+    assert out.shape == (1, 3)
+    with pytest.raises(ValueError, match=r"ffn must be the factor .* got -1"):
+        create_model(name, TASK, ffn=-1)
+
+
+@pytest.mark.parametrize("name", ["gcn", "gin"])
+def test_readout(name: str) -> None:
+    usual = create_model(name, TASK).head.readout
+    assert usual == ("sum" if name == "gin" else "mean")
+    for readout in ("mean", "sum"):
+        assert create_model(name, TASK, readout=readout).head.readout == readout
+    with pytest.raises(ValueError, match=r"readout must be .*got 'max'"):
+        create_model(name, TASK, readout="max")
+    with pytest.raises(ValueError, match="readout must be None for outputs on nodes, got 'sum'"):
+        create_model(name, Task("node", 2, node_channels=4), readout="sum")
