@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import Embedding, EmbeddingBag, Module
 from torch_geometric.nn import Linear
 
+from fognn.ops import EdgeTable
 from fognn.utils import checks
 
 
@@ -29,6 +30,13 @@ class TokenEncoder(Module):
         self.embedding.reset_parameters()
 
     def forward(self, token: Tensor) -> Tensor:
+        return self.embedding(self._checked(token))
+
+    def table(self, token: Tensor) -> EdgeTable:
+        r"""Returns the vectors of all tokens, and the token of each edge."""
+        return EdgeTable(self.embedding.weight, self._checked(token))
+
+    def _checked(self, token: Tensor) -> Tensor:
         if token.dim() == 2 and token.size(1) == 1:  # the layout of PyG's own datasets
             token = token.squeeze(1)
         if token.dim() != 1 or token.dtype not in (torch.int64, torch.int32):
@@ -41,7 +49,7 @@ class TokenEncoder(Module):
             raise ValueError(
                 f"{self.name} must hold tokens in 0..{self.in_channels - 1}, got {wrong}"
             )
-        return self.embedding(token)
+        return token
 
 
 class ColumnsEncoder(Module):

@@ -37,23 +37,31 @@ Layer = Callable[..., Module]
 
 @dataclass(frozen=True)
 class Host:
-    """A host: its layer is ``conv(channels, q, beside_fog, layer, layers, **options)``."""
+    """A host: its layer is ``conv(channels, q, beside_fog, layer, layers, **options)``. With
+    ``edge_dim``, that is a further argument for ``edge_features``."""
 
     conv: Layer
     act: str = "relu"
     options: tuple[str, ...] = ()
     edges: str = "none"  # none, constant, or features
     jumping: bool = False
+    edge_dim: bool = False
 
 
-def _gcn(channels: int, q: int, *_: Any, norm: str = "sym") -> Module:
-    return GCNConv(channels, q, norm)
+def _gcn(channels: int, q: int, *_: Any, norm: str = "sym", edge_dim: int | None = None) -> Module:
+    return GCNConv(channels, q, norm, edge_dim)
 
 
 def _gat(
-    channels: int, q: int, beside_fog: bool, layer: int, layers: int, heads: int = 8
+    channels: int,
+    q: int,
+    beside_fog: bool,
+    layer: int,
+    layers: int,
+    heads: int = 8,
+    edge_dim: int | None = None,
 ) -> Module:
-    return GATConv(channels, q, 1 if layer == layers - 1 else heads)
+    return GATConv(channels, q, 1 if layer == layers - 1 else heads, edge_dim=edge_dim)
 
 
 def _gated_gcn(
@@ -63,25 +71,34 @@ def _gated_gcn(
     return GatedGCNConv(channels, q if beside_fog else None, gate, edge_output=not last)
 
 
-def _gin(channels: int, q: int, *_: Any, hidden: int | None = None) -> Module:
-    return GINConv(channels, q, hidden)
+def _gin(
+    channels: int, q: int, *_: Any, hidden: int | None = None, edge_dim: int | None = None
+) -> Module:
+    return GINConv(channels, q, hidden, edge_dim)
 
 
-def _sage(channels: int, q: int, *_: Any, aggr: str = "max", benchmark: bool = False) -> Module:
-    return SAGEConv(channels, q, aggr, benchmark)
+def _sage(
+    channels: int,
+    q: int,
+    *_: Any,
+    aggr: str = "max",
+    benchmark: bool = False,
+    edge_dim: int | None = None,
+) -> Module:
+    return SAGEConv(channels, q, aggr, benchmark, edge_dim)
 
 
 HOSTS = {
-    "gcn": Host(_gcn, options=("norm",)),
-    "gat": Host(_gat, act="elu", options=("heads",)),
+    "gcn": Host(_gcn, options=("norm",), edge_dim=True),
+    "gat": Host(_gat, act="elu", options=("heads",), edge_dim=True),
     "gatedgcn": Host(_gated_gcn, options=("gate",), edges="constant"),
     "gatedgcn-e": Host(_gated_gcn, options=("gate",), edges="features"),
-    "gin": Host(_gin, options=("hidden",), jumping=True),
-    "graphsage": Host(_sage, options=("aggr", "benchmark")),
+    "gin": Host(_gin, options=("hidden",), jumping=True, edge_dim=True),
+    "graphsage": Host(_sage, options=("aggr", "benchmark"), edge_dim=True),
 }
 BUILT_IN = tuple(HOSTS)  # without those of register_host
 # Settings of all networks on graphs.
-NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "readout")
+NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "edge_features", "readout")
 # Settings of networks with FOG.
 FOG_SETTINGS = ("fog_channels", "h1", "h2", "fog_norm", "fog_act", "fog_eps", "fog_act_first")
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
@@ -117,6 +134,8 @@ def create_model(
         **settings (optional): For networks on graphs: ``channels`` (64), ``layers`` (4),
             ``dropout`` (0.0), ``ffn`` (:obj:`None`; with a number :math:`k`, each layer is followed
             by a :class:`fognn.nn.FeedForward` of :math:`k` times as many hidden channels),
+            ``edge_features`` (:obj:`False`; if set to :obj:`True`, all layers and FOG take the
+            encoded edge features of the task: their ``edge_dim``),
             ``readout`` (``"mean"`` or ``"sum"`` over a graph's nodes; that of the task, for GIN
             the sum); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
             ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_norm`` (``"batch_norm"``),
@@ -170,6 +189,7 @@ def _graph_net(
     head_channels: int | None = None,
     ffn: float | None = None,
     readout: str | None = None,
+    edge_features: bool = False,
     **options: Any,
 ) -> GraphNet:
     checks.positive_int("create_model", "channels", channels)
@@ -203,13 +223,23 @@ def _graph_net(
                     f"{value!r}"
                 )
 
+    edges = host.edges if host else "none"
+    shared = edge_features and edges == "none"  # no layer returns new ones
+    if edge_features:
+        _check_edge_features(name, host, edge_features)
+        edges = "features"
+    # Layers that take edge features in any case have no edge_dim.
+    own_edges = {"edge_dim": channels} if edge_features and host and host.edge_dim else {}
     blocks = []
     for layer in range(layers):
         parts: list[Module] = []
         if host is not None:
-            parts.append(host.conv(channels, channels - p, p > 0, layer, layers, **options))
+            parts.append(
+                host.conv(channels, channels - p, p > 0, layer, layers, **own_edges, **options)
+            )
         if p:
-            parts.append(FOG(channels, p, h1, h2, **norm))
+            edge_dim = channels if edge_features else None
+            parts.append(FOG(channels, p, h1, h2, edge_dim, **norm))
         conv = WithFOG(*parts) if len(parts) == 2 else parts[0]  # type: ignore[arg-type]
         # The benchmark's GraphSAGE has its activation inside, before the norm.
         act = None if options.get("benchmark") else (host.act if host else "relu")
@@ -222,9 +252,26 @@ def _graph_net(
     else:
         readout = readout or task.readout
         head = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
-    edge_encoder = _edge_encoder(name, task, channels, host.edges if host else "none")
+    edge_encoder = _edge_encoder(name, task, channels, edges, shared)
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
-    return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder, scale)
+    return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder, scale, shared)
+
+
+def _check_edge_features(name: str, host: Host | None, edge_features: bool) -> None:
+    if edge_features is not True:
+        raise ValueError(f"create_model: edge_features must be a bool, got {edge_features!r}")
+    if host is None or host.edge_dim or host.edges == "features":
+        return
+    if host.edges == "constant":
+        other = name.replace("gatedgcn", "gatedgcn-e", 1)
+        raise ValueError(
+            f"create_model: edge_features must be False for {name!r}, got True: {other!r} is that "
+            "network with edge features"
+        )
+    raise ValueError(
+        f"create_model: edge_features must be False for {name!r}, whose layer takes none (edges of "
+        "register_host), got True"
+    )
 
 
 def _ffn_factor(ffn: float | None) -> float:
@@ -301,7 +348,7 @@ def _token_encoder(tokens: int | tuple[int, ...], channels: int, name: str) -> M
     return encoder
 
 
-def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | None:
+def _edge_encoder(name: str, task: Task, channels: int, edges: str, shared: bool) -> Module | None:
     if edges == "none":
         return None
     if edges == "constant":
@@ -310,7 +357,8 @@ def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | 
         return _token_encoder(task.edge_tokens, channels, "edge_attr")
     if task.edge_channels is not None:
         return FeatureEncoder(task.edge_channels, channels, name="edge_attr")
-    message = f"create_model: task must have edge_tokens or edge_channels for {name!r}"
+    asked = " with edge_features=True" if shared else ""
+    message = f"create_model: task must have edge_tokens or edge_channels for {name!r}{asked}"
     if name.startswith("gatedgcn-e"):
         message += f"; without edge features take {name.replace('-e', '', 1)!r}"
     raise ValueError(message)
