@@ -27,6 +27,8 @@ class GraphNet(Module):
         shared_edges (bool, optional): If set to :obj:`True`, the layers have an argument
             :obj:`edge_attr` and do not return new edge features, so that all of them get the same
             :class:`fognn.ops.EdgeTable` if edges are tokens. (default: :obj:`False`)
+        walk_encoder (torch.nn.Module, optional): From random-walk encodings of nodes to :math:`C`
+            channels, which are added to the encoded nodes. (default: :obj:`None`)
 
     Shapes:
         - **inputs:**
@@ -35,7 +37,9 @@ class GraphNet(Module):
           |\mathcal{V}|)`,
           edge inputs *(ignored by networks without edge features)*,
           the graph of each node :math:`(|\mathcal{V}|)` and the number of graphs, for outputs on
-          graphs *(optional, default: one graph)*
+          graphs *(optional, default: one graph)*,
+          random-walk encodings :math:`(|\mathcal{V}|, K)` *(ignored by networks without a*
+          :obj:`walk_encoder` *)*
         - **outputs:** :math:`(|\mathcal{V}|, F_{out})`, :math:`(|\mathcal{E}|, F_{out})` in the
           order of the given edges, or :math:`(|\mathcal{G}|, F_{out})`
     """
@@ -48,6 +52,7 @@ class GraphNet(Module):
         edge_encoder: Module | None = None,
         scale: Module | None = None,
         shared_edges: bool = False,
+        walk_encoder: Module | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -56,10 +61,15 @@ class GraphNet(Module):
         self.head = head
         self.scale = scale
         self.shared_edges = shared_edges
+        self.walk_encoder = walk_encoder
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
-        for module in (self.encoder, self.edge_encoder, *self.blocks, self.head):
+        for module in (
+            *(self.encoder, self.edge_encoder, self.walk_encoder),
+            *self.blocks,
+            self.head,
+        ):
             if module is not None:
                 module.reset_parameters()
 
@@ -76,8 +86,22 @@ class GraphNet(Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         batch_size: int | None = None,
+        rwse: Tensor | None = None,
     ) -> Tensor:
         h = self.encoder(x)
+        if self.walk_encoder is not None:
+            if rwse is None:
+                raise ValueError(
+                    "rwse must be given: this network uses random-walk encodings of "
+                    f"{self.walk_encoder.in_channels} steps"
+                )
+            walks = self.walk_encoder(rwse)
+            if walks.size(0) != h.size(0):
+                raise ValueError(
+                    f"GraphNet: rwse must have a row for each of {h.size(0)} nodes, got "
+                    f"{rwse.size(0)}"
+                )
+            h = h + walks
         given = adjacency(edge_index, h.size(0))
         # The layers get sorted edges, and do not sort them again; but an explainer's mask has the
         # user's order.

@@ -14,6 +14,7 @@ from fognn.models.encoders import (
     ConstantEncoder,
     FeatureEncoder,
     TokenEncoder,
+    WalkEncoder,
 )
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
@@ -254,7 +255,9 @@ def _graph_net(
         head = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
     edge_encoder = _edge_encoder(name, task, channels, edges, shared)
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
-    return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder, scale, shared)
+    walks = WalkEncoder(task.encodings, channels) if task.encodings else None
+    encoder = _node_encoder(task, channels)
+    return GraphNet(encoder, blocks, head, edge_encoder, scale, shared, walks)
 
 
 def _check_edge_features(name: str, host: Host | None, edge_features: bool) -> None:

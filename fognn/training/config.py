@@ -93,6 +93,9 @@ class DataConfig:
     folds; if not given, the data's own (first) split, else random."""
     split_column: str | None = None
     """csv file: the column that has train, val or test for each molecule."""
+    rwse: Index = 0
+    """Steps of the random walks whose return probabilities are added to each node's features, such
+    as 20; 0 for none. They are computed once and kept with the dataset."""
     neighbors: Neighbors = None
     """One graph: sample at most so many neighbours of a node in each hop, such as 15,10; if not
     given, the whole graph is a batch."""
