@@ -131,7 +131,7 @@ class SplitDataset(InMemoryDataset):
             raise ValueError(f"{type(self).__name__}: pre_filter must keep a graph, it kept none")
         # Not self.collate, which returns no slices for a single graph.
         joined, slices, _ = collate(type(graphs[0]), graphs, increment=False, add_batch=False)
-        return joined, slices  # type: ignore[return-value]
+        return joined, slices
 
 
 @contextmanager
