@@ -53,8 +53,8 @@ def train(
             each of ``"train"``, ``"val"`` and ``"test"``.
         model (str or torch.nn.Module): The name of a network in :func:`fognn.list_models`, or your
             own network, whose :meth:`forward` takes some of ``x``, ``edge_index``, ``edge_attr``,
-            ``batch`` and ``batch_size``, or one :class:`~torch_geometric.data.Data`. A copy of it
-            is trained, which ``fognn.load(run, module=network)`` loads.
+            ``batch``, ``batch_size`` and ``rwse``, or one :class:`~torch_geometric.data.Data`. A
+            copy of it is trained, which ``fognn.load(run, module=network)`` loads.
         seed (int, optional): The seed. (default: :obj:`0`)
         folder (str, optional): The run folder. (default: see
             :func:`fognn.paper.tables.run_folder`; a run with fewer epochs there is resumed in a
