@@ -18,7 +18,7 @@ def run(*args: object) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["layers", "kernels", "parts"])
+@pytest.mark.parametrize("name", ["layers", "kernels", "parts", "modern"])
 def test_benchmarks(name: str, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     text = run(f"benchmarks/{name}.py", "--graphs", 6, "--repeats", 1, "--json", file)

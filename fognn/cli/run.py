@@ -43,6 +43,13 @@ def train(
         list[str] | None,
         typer.Option("--set", help="A setting, such as model.h1=8. Repeatable."),
     ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="Settings by name instead of the paper's: modern (10 layers, edge features, "
+            "feed-forward blocks, random-walk encodings, AdamW with a cosine)."
+        ),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Start from the config.yaml of another run.")
     ] = None,
@@ -67,6 +74,7 @@ def train(
     \b
     Examples:
       fognn train zinc gcn+fog --seed 0
+      fognn train zinc gin+fog --recipe modern --epochs 100
       fognn train cluster gcn --fraction 0.1 --epochs 20 --set model.channels=64
       fognn train molecules.csv gin+fog --target-column solubility
       fognn train graph.npz gcn+fog --split all
@@ -84,6 +92,7 @@ def train(
             model,
             seed,
             folder,
+            recipe=recipe,
             config=config,
             results=results if ledger else None,
             weights=weights,

@@ -13,6 +13,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.data.collate import collate
 
 from fognn.datasets.graph_checks import NAMES, GraphList
 from fognn.datasets.sources import cache_dir
@@ -128,7 +129,9 @@ class SplitDataset(InMemoryDataset):
         self._data_list = None
         if not graphs:
             raise ValueError(f"{type(self).__name__}: pre_filter must keep a graph, it kept none")
-        return self.collate(graphs)
+        # Not self.collate, which returns no slices for a single graph.
+        joined, slices, _ = collate(type(graphs[0]), graphs, increment=False, add_batch=False)
+        return joined, slices
 
 
 @contextmanager

@@ -20,11 +20,12 @@ class PackedGraph:
 
     Args:
         graph (Data): The graph, with :obj:`x` and :obj:`edge_index`, and optionally
-            :obj:`edge_attr` and :obj:`y` (a row a node); other attributes are left out.
+            :obj:`edge_attr`, :obj:`y` and :obj:`rwse` (a row a node); other attributes are left
+            out.
     """
 
     def __init__(self, graph: Data) -> None:
-        names = ("x", "edge_index", "edge_attr", "y")
+        names = ("x", "edge_index", "edge_attr", "y", "rwse")
         self.data: Any = Data(**{name: graph[name] for name in names if name in graph})
         self.data.num_nodes = graph.num_nodes
         self.pack = Pack(read_columns([self.data]))
@@ -136,7 +137,7 @@ class NeighborLoader:
     def _batch(self, seeds: Tensor, number: int) -> Any:
         sample = self.sampler.sample(seeds, (self.seed, self.epoch, number, self.rank))
         whole = self.graph.batch
-        rows = {"x": sample.nodes, "y": sample.nodes, "edge_attr": sample.edges}
+        rows = dict.fromkeys(("x", "y", "rwse"), sample.nodes) | {"edge_attr": sample.edges}
         parts = {name: whole[name][index] for name, index in rows.items() if name in whole}
         part = Data(**parts, edge_index=sample.edge_index, num_nodes=sample.nodes.numel())
         batch = Pack(read_columns([part])).cut(torch.tensor([0]))

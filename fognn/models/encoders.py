@@ -1,10 +1,12 @@
-"""Encoders of a dataset's inputs: tokens, columns of tokens, features, or a constant."""
+"""Encoders of a dataset's inputs: tokens, columns of tokens, features, a constant, or random
+walks."""
 
 import torch
 from torch import Tensor
 from torch.nn import Embedding, EmbeddingBag, Module
-from torch_geometric.nn import Linear
+from torch_geometric.nn import BatchNorm, Linear
 
+from fognn.ops import EdgeTable
 from fognn.utils import checks
 
 
@@ -29,6 +31,13 @@ class TokenEncoder(Module):
         self.embedding.reset_parameters()
 
     def forward(self, token: Tensor) -> Tensor:
+        return self.embedding(self._checked(token))
+
+    def table(self, token: Tensor) -> EdgeTable:
+        r"""Returns the vectors of all tokens, and the token of each edge."""
+        return EdgeTable(self.embedding.weight, self._checked(token))
+
+    def _checked(self, token: Tensor) -> Tensor:
         if token.dim() == 2 and token.size(1) == 1:  # the layout of PyG's own datasets
             token = token.squeeze(1)
         if token.dim() != 1 or token.dtype not in (torch.int64, torch.int32):
@@ -41,7 +50,7 @@ class TokenEncoder(Module):
             raise ValueError(
                 f"{self.name} must hold tokens in 0..{self.in_channels - 1}, got {wrong}"
             )
-        return self.embedding(token)
+        return token
 
 
 class ColumnsEncoder(Module):
@@ -148,3 +157,28 @@ class ConstantEncoder(Module):
 
     def forward(self) -> Tensor:
         return self.lin(self.lin.weight.new_ones(1, 1))
+
+
+class WalkEncoder(Module):
+    r"""BatchNorm and a Linear of the random-walk encodings of nodes.
+
+    Args:
+        steps (int): Number of columns of the encodings.
+        channels (int): Size of each output sample.
+    """
+
+    def __init__(self, steps: int, channels: int) -> None:
+        super().__init__()
+        self.in_channels = checks.positive_int("WalkEncoder", "steps", steps)
+        self.out_channels = checks.positive_int("WalkEncoder", "channels", channels)
+        self.norm = BatchNorm(steps, allow_single_element=True)
+        self.lin = Linear(steps, channels)
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        self.norm.reset_parameters()
+        self.lin.reset_parameters()
+
+    def forward(self, rwse: Tensor) -> Tensor:
+        checks.features("WalkEncoder", "rwse", rwse, self.in_channels, self.lin.weight.dtype)
+        return self.lin(self.norm(rwse))

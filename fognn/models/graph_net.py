@@ -2,12 +2,12 @@ from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.typing import Adj
 
-from fognn.models.encoders import ConstantEncoder
+from fognn.models.encoders import ConstantEncoder, TokenEncoder
 from fognn.models.heads import _Head
 from fognn.models.summary import summary
 from fognn.nn import FOG, Block
 from fognn.nn.fog import warn_of_dead_units
-from fognn.ops import adjacency
+from fognn.ops import Adjacency, EdgeTable, adjacency
 from fognn.utils import checks
 
 
@@ -24,6 +24,11 @@ class GraphNet(Module):
             layers that take edge features. (default: :obj:`None`)
         scale (torch.nn.Module, optional): Applied to the outputs, see
             :class:`fognn.models.heads.OutputScale`. (default: :obj:`None`)
+        shared_edges (bool, optional): If set to :obj:`True`, the layers have an argument
+            :obj:`edge_attr` and do not return new edge features, so that all of them get the same
+            :class:`fognn.ops.EdgeTable` if edges are tokens. (default: :obj:`False`)
+        walk_encoder (torch.nn.Module, optional): From random-walk encodings of nodes to :math:`C`
+            channels, which are added to the encoded nodes. (default: :obj:`None`)
 
     Shapes:
         - **inputs:**
@@ -32,7 +37,9 @@ class GraphNet(Module):
           |\mathcal{V}|)`,
           edge inputs *(ignored by networks without edge features)*,
           the graph of each node :math:`(|\mathcal{V}|)` and the number of graphs, for outputs on
-          graphs *(optional, default: one graph)*
+          graphs *(optional, default: one graph)*,
+          random-walk encodings :math:`(|\mathcal{V}|, K)` *(ignored by networks without a*
+          :obj:`walk_encoder` *)*
         - **outputs:** :math:`(|\mathcal{V}|, F_{out})`, :math:`(|\mathcal{E}|, F_{out})` in the
           order of the given edges, or :math:`(|\mathcal{G}|, F_{out})`
     """
@@ -44,6 +51,8 @@ class GraphNet(Module):
         head: _Head,
         edge_encoder: Module | None = None,
         scale: Module | None = None,
+        shared_edges: bool = False,
+        walk_encoder: Module | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -51,10 +60,16 @@ class GraphNet(Module):
         self.blocks = ModuleList(blocks)
         self.head = head
         self.scale = scale
+        self.shared_edges = shared_edges
+        self.walk_encoder = walk_encoder
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
-        for module in (self.encoder, self.edge_encoder, *self.blocks, self.head):
+        for module in (
+            *(self.encoder, self.edge_encoder, self.walk_encoder),
+            *self.blocks,
+            self.head,
+        ):
             if module is not None:
                 module.reset_parameters()
 
@@ -71,25 +86,37 @@ class GraphNet(Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         batch_size: int | None = None,
+        rwse: Tensor | None = None,
     ) -> Tensor:
         h = self.encoder(x)
+        if self.walk_encoder is not None:
+            if rwse is None:
+                raise ValueError(
+                    "rwse must be given: this network uses random-walk encodings of "
+                    f"{self.walk_encoder.in_channels} steps"
+                )
+            walks = self.walk_encoder(rwse)
+            if walks.size(0) != h.size(0):
+                raise ValueError(
+                    f"GraphNet: rwse must have a row for each of {h.size(0)} nodes, got "
+                    f"{rwse.size(0)}"
+                )
+            h = h + walks
         given = adjacency(edge_index, h.size(0))
         # The layers get sorted edges, and do not sort them again; but an explainer's mask has the
         # user's order.
         explained = any(getattr(block, "explain", None) is not None for block in self.blocks)
         adj = given if explained else given._replace(perm=None)
-        e = None
-        if isinstance(self.edge_encoder, ConstantEncoder):
-            e = self.edge_encoder()
-        elif self.edge_encoder is not None:
-            if edge_attr is None:
-                raise ValueError("edge_attr must be given: this network uses edge features")
-            checks.per_edge("GraphNet", "edge_attr", edge_attr, adj.num_edges)
-            e = self.edge_encoder(edge_attr if explained else given.sort(edge_attr))
+        e = self._encode_edges(given, edge_attr, explained)
 
         states = [h]
         for block in self.blocks:
-            out = block(h, adj) if e is None else block(h, adj, e)
+            if e is None:
+                out = block(h, adj)
+            elif self.shared_edges:
+                out = block(h, adj, edge_attr=e)
+            else:
+                out = block(h, adj, e)
             h, e = (out, e) if isinstance(out, Tensor) else out
             # Without gradients, features that the head does not read are freed here.
             states = [*states, h] if self.head.reads_all else [h]
@@ -97,6 +124,21 @@ class GraphNet(Module):
         if self.scale is not None:
             answer = self.scale(answer)
         return given.unsort(answer) if self.head.level == "edge" else answer
+
+    def _encode_edges(
+        self, adj: Adjacency, edge_attr: Tensor | None, explained: bool
+    ) -> Tensor | EdgeTable | None:
+        if self.edge_encoder is None:
+            return None
+        if isinstance(self.edge_encoder, ConstantEncoder):
+            return self.edge_encoder()
+        if edge_attr is None:
+            raise ValueError("edge_attr must be given: this network uses edge features")
+        checks.per_edge("GraphNet", "edge_attr", edge_attr, adj.num_edges)
+        if self.shared_edges and isinstance(self.edge_encoder, TokenEncoder):
+            table = self.edge_encoder.table(adj.sort(edge_attr)).counted(adj)
+            return table._replace(row=adj.unsort(table.row)) if explained else table
+        return self.edge_encoder(edge_attr if explained else adj.sort(edge_attr))
 
     def summary(self) -> None:
         r"""Prints a table of the network's layers, their shapes and their parameters."""

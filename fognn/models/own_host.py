@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from fognn.models.registry import FEW_SHOT, FOG_SETTINGS, HOSTS, Host
+from fognn.models.registry import FEW_SHOT, FOG_SETTINGS, HOSTS, NET_SETTINGS, Host
 from fognn.ops import Adjacency
 
 Layer = TypeVar("Layer", bound=Callable[..., Module])
 # Settings of create_model that a layer cannot have for itself.
-RESERVED = ("channels", "layers", "dropout", "head_channels", "pretrained", *FOG_SETTINGS)
+RESERVED = (*NET_SETTINGS, "head_channels", "pretrained", *FOG_SETTINGS)
 
 
 def register_host(name: str, edges: bool = False, act: str = "relu") -> Callable[[Layer], Layer]:

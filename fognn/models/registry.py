@@ -14,6 +14,7 @@ from fognn.models.encoders import (
     ConstantEncoder,
     FeatureEncoder,
     TokenEncoder,
+    WalkEncoder,
 )
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
@@ -22,6 +23,7 @@ from fognn.models.task import TASKS, Task
 from fognn.nn import (
     FOG,
     Block,
+    FeedForward,
     FOGControl,
     GATConv,
     GatedGCNConv,
@@ -38,23 +40,31 @@ Layer = Callable[..., Module]
 
 @dataclass(frozen=True)
 class Host:
-    """A host: its layer is ``conv(channels, q, beside_fog, layer, layers, **options)``."""
+    """A host: its layer is ``conv(channels, q, beside_fog, layer, layers, **options)``. With
+    ``edge_dim``, that is a further argument for ``edge_features``."""
 
     conv: Layer
     act: str = "relu"
     options: tuple[str, ...] = ()
     edges: str = "none"  # none, constant, or features
     jumping: bool = False
+    edge_dim: bool = False
 
 
-def _gcn(channels: int, q: int, *_: Any, norm: str = "sym") -> Module:
-    return GCNConv(channels, q, norm)
+def _gcn(channels: int, q: int, *_: Any, norm: str = "sym", edge_dim: int | None = None) -> Module:
+    return GCNConv(channels, q, norm, edge_dim)
 
 
 def _gat(
-    channels: int, q: int, beside_fog: bool, layer: int, layers: int, heads: int = 8
+    channels: int,
+    q: int,
+    beside_fog: bool,
+    layer: int,
+    layers: int,
+    heads: int = 8,
+    edge_dim: int | None = None,
 ) -> Module:
-    return GATConv(channels, q, 1 if layer == layers - 1 else heads)
+    return GATConv(channels, q, 1 if layer == layers - 1 else heads, edge_dim=edge_dim)
 
 
 def _gated_gcn(
@@ -64,24 +74,35 @@ def _gated_gcn(
     return GatedGCNConv(channels, q if beside_fog else None, gate, edge_output=not last)
 
 
-def _gin(channels: int, q: int, *_: Any, hidden: int | None = None) -> Module:
-    return GINConv(channels, q, hidden)
+def _gin(
+    channels: int, q: int, *_: Any, hidden: int | None = None, edge_dim: int | None = None
+) -> Module:
+    return GINConv(channels, q, hidden, edge_dim)
 
 
-def _sage(channels: int, q: int, *_: Any, aggr: str = "max", benchmark: bool = False) -> Module:
-    return SAGEConv(channels, q, aggr, benchmark)
+def _sage(
+    channels: int,
+    q: int,
+    *_: Any,
+    aggr: str = "max",
+    benchmark: bool = False,
+    edge_dim: int | None = None,
+) -> Module:
+    return SAGEConv(channels, q, aggr, benchmark, edge_dim)
 
 
 HOSTS = {
-    "gcn": Host(_gcn, options=("norm",)),
-    "gat": Host(_gat, act="elu", options=("heads",)),
+    "gcn": Host(_gcn, options=("norm",), edge_dim=True),
+    "gat": Host(_gat, act="elu", options=("heads",), edge_dim=True),
     "gatedgcn": Host(_gated_gcn, options=("gate",), edges="constant"),
     "gatedgcn-e": Host(_gated_gcn, options=("gate",), edges="features"),
-    "gin": Host(_gin, options=("hidden",), jumping=True),
-    "graphsage": Host(_sage, options=("aggr", "benchmark")),
+    "gin": Host(_gin, options=("hidden",), jumping=True, edge_dim=True),
+    "graphsage": Host(_sage, options=("aggr", "benchmark"), edge_dim=True),
 }
 # Without those of a user's register_host; the last three are those of fognn.models.pyg_hosts.
 BUILT_IN = (*HOSTS, "film", "gatv2", "pna")
+# Settings of all networks on graphs.
+NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "edge_features", "readout")
 # Settings of networks with FOG.
 FOG_SETTINGS = (
     "fog_channels",
@@ -124,7 +145,12 @@ def create_model(
             are searched in the folder that ``FOGNN_WEIGHTS`` names; without it, in the clone that
             fognn runs from, and in the working directory. (default: :obj:`False`)
         **settings (optional): For networks on graphs: ``channels`` (64), ``layers`` (4),
-            ``dropout`` (0.0); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
+            ``dropout`` (0.0), ``ffn`` (:obj:`None`; with a number :math:`k`, each layer is followed
+            by a :class:`fognn.nn.FeedForward` of :math:`k` times as many hidden channels),
+            ``edge_features`` (:obj:`False`; if set to :obj:`True`, all layers and FOG take the
+            encoded edge features of the task: their ``edge_dim``),
+            ``readout`` (``"mean"`` or ``"sum"`` over a graph's nodes; that of the task, for GIN
+            the sum); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
             ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_kind`` (``"kron"``, FOG itself,
             or a control: the ``kind`` of :class:`fognn.nn.FOGControl`), ``fog_norm``
             (``"batch_norm"``), ``fog_act`` (``"relu"``), ``fog_eps`` (``1e-5``) and
@@ -177,10 +203,15 @@ def _graph_net(
     fog_eps: float | None = None,
     fog_act_first: bool | None = None,
     head_channels: int | None = None,
+    ffn: float | None = None,
+    readout: str | None = None,
+    edge_features: bool = False,
     **options: Any,
 ) -> GraphNet:
     checks.positive_int("create_model", "channels", channels)
     checks.positive_int("create_model", "layers", layers)
+    factor = _ffn_factor(ffn)
+    readout = _readout(task, readout)
     host_name, _, fog_name = name.rpartition("+") if name.endswith("fog") else (name, "", "")
     host = HOSTS[host_name] if host_name else None
     allowed = host.options if host else ()
@@ -191,7 +222,7 @@ def _graph_net(
         if option not in allowed:
             own = [*(FOG_SETTINGS if fog_name else ())]
             own += [] if jumping else ["head_channels"]
-            known = ", ".join((*allowed, "channels", "layers", "dropout", *own))
+            known = ", ".join((*allowed, *NET_SETTINGS, *own))
             raise ValueError(f"create_model: {name!r} has no setting {option!r}; known: {known}")
 
     p = 0
@@ -210,29 +241,83 @@ def _graph_net(
                     f"{value!r}"
                 )
 
+    edges = host.edges if host else "none"
+    shared = edge_features and edges == "none"  # no layer returns new ones
+    if edge_features:
+        _check_edge_features(name, host, edge_features)
+        edges = "features"
+    # Layers that take edge features in any case have no edge_dim.
+    own_edges = {"edge_dim": channels} if edge_features and host and host.edge_dim else {}
     blocks = []
     for layer in range(layers):
         parts: list[Module] = []
         if host is not None:
-            parts.append(host.conv(channels, channels - p, p > 0, layer, layers, **options))
+            parts.append(
+                host.conv(channels, channels - p, p > 0, layer, layers, **own_edges, **options)
+            )
         if p:
+            edge_dim = channels if edge_features else None
             if kind == "kron":
-                parts.append(FOG(channels, p, h1, h2, **norm))
+                parts.append(FOG(channels, p, h1, h2, edge_dim, **norm))
             else:
-                parts.append(FOGControl(channels, p, h1, h2, kind, **norm))
+                parts.append(FOGControl(channels, p, h1, h2, kind, edge_dim=edge_dim, **norm))
         conv = WithFOG(*parts) if len(parts) == 2 else parts[0]  # type: ignore[arg-type]
         # The benchmark's GraphSAGE has its activation inside, before the norm.
         act = None if options.get("benchmark") else (host.act if host else "relu")
-        blocks.append(Block(conv, channels, act, dropout=dropout))
+        after = FeedForward(channels, factor, dropout=dropout) if factor else None
+        blocks.append(Block(conv, channels, act, dropout=dropout, feed_forward=after))
 
     head: MLPHead | JumpingHead
     if jumping:
-        head = JumpingHead(channels, task.out_channels, task.level, layers + 1, "sum")
+        head = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout or "sum")
     else:
-        head = MLPHead(channels, task.out_channels, task.level, task.readout, head_channels)
-    edge_encoder = _edge_encoder(name, task, channels, host.edges if host else "none")
+        readout = readout or task.readout
+        head = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
+    edge_encoder = _edge_encoder(name, task, channels, edges, shared)
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
-    return GraphNet(_node_encoder(task, channels), blocks, head, edge_encoder, scale)
+    walks = WalkEncoder(task.encodings, channels) if task.encodings else None
+    encoder = _node_encoder(task, channels)
+    return GraphNet(encoder, blocks, head, edge_encoder, scale, shared, walks)
+
+
+def _check_edge_features(name: str, host: Host | None, edge_features: bool) -> None:
+    if edge_features is not True:
+        raise ValueError(f"create_model: edge_features must be a bool, got {edge_features!r}")
+    if host is None or host.edge_dim or host.edges == "features":
+        return
+    if host.edges == "constant":
+        other = name.replace("gatedgcn", "gatedgcn-e", 1)
+        raise ValueError(
+            f"create_model: edge_features must be False for {name!r}, got True: {other!r} is that "
+            "network with edge features"
+        )
+    raise ValueError(
+        f"create_model: edge_features must be False for {name!r}, whose layer takes none (edges of "
+        "register_host), got True"
+    )
+
+
+def _ffn_factor(ffn: float | None) -> float:
+    r"""Returns the factor of the feed-forward blocks; 0 for none."""
+    factor = 0 if ffn is None or ffn is False else ffn
+    number = isinstance(factor, int | float) and not isinstance(factor, bool)
+    if not (number and 0 <= factor < math.inf):
+        raise ValueError(
+            "create_model: ffn must be the factor of the hidden channels, such as 2, or None, got "
+            f"{ffn!r}"
+        )
+    return factor
+
+
+def _readout(task: Task, readout: str | None) -> str | None:
+    if readout is None:
+        return None
+    checks.one_of("create_model", "readout", readout, ("mean", "sum"))
+    if task.level != "graph":
+        raise ValueError(
+            f"create_model: readout must be None for outputs on {task.level}s, got {readout!r}"
+        )
+    return readout
 
 
 def _fog_channels(name: str, channels: int, fog_channels: int | None, alone: bool) -> int:
@@ -286,7 +371,7 @@ def _token_encoder(tokens: int | tuple[int, ...], channels: int, name: str) -> M
     return encoder
 
 
-def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | None:
+def _edge_encoder(name: str, task: Task, channels: int, edges: str, shared: bool) -> Module | None:
     if edges == "none":
         return None
     if edges == "constant":
@@ -295,7 +380,8 @@ def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | 
         return _token_encoder(task.edge_tokens, channels, "edge_attr")
     if task.edge_channels is not None:
         return FeatureEncoder(task.edge_channels, channels, name="edge_attr")
-    message = f"create_model: task must have edge_tokens or edge_channels for {name!r}"
+    asked = " with edge_features=True" if shared else ""
+    message = f"create_model: task must have edge_tokens or edge_channels for {name!r}{asked}"
     if name.startswith("gatedgcn-e"):
         message += f"; without edge features take {name.replace('-e', '', 1)!r}"
     raise ValueError(message)

@@ -31,6 +31,8 @@ class Task:
         std (tuple, optional): Standard deviation of each value, given with ``mean``.
             (default: :obj:`None`)
         names (tuple, optional): Names of the values, or of the classes. (default: :obj:`()`)
+        encodings (int, optional): Number of columns of the random-walk encodings of each node,
+            which the network adds to the encoded nodes; 0 if there are none. (default: :obj:`0`)
     """
 
     level: str
@@ -44,6 +46,7 @@ class Task:
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     names: tuple[str, ...] = ()
+    encodings: int = 0
 
     def __post_init__(self) -> None:
         for name in ("node_tokens", "edge_tokens", "mean", "std", "names"):
@@ -62,6 +65,7 @@ class Task:
                 )
         if self.std is not None and not all(0 < value < float("inf") for value in self.std):
             raise ValueError(f"Task: std must be positive numbers, got {self.std}")
+        checks.int_in_range("Task", "encodings", self.encodings, 0)
         checks.one_of("Task", "level", self.level, ("node", "edge", "graph"))
         checks.one_of("Task", "readout", self.readout, ("mean", "sum"))
         if (self.node_tokens is None) == (self.node_channels is None):

@@ -1,6 +1,7 @@
 r"""Layers with weights: FOG, its five hosts, the wrapper that joins them, and blocks."""
 
 from fognn.nn.block import Block
+from fognn.nn.feed_forward import FeedForward
 from fognn.nn.few_shot import AdjacencyMLP, DenseFOG, FewShotLayer, ImageEncoder
 from fognn.nn.fog import FOG, fog_widths
 from fognn.nn.fog_controls import FOGControl
@@ -17,6 +18,7 @@ __all__ = [
     "Block",
     "DenseFOG",
     "FOGControl",
+    "FeedForward",
     "FewShotLayer",
     "GATConv",
     "GCNConv",

@@ -17,6 +17,8 @@ class Block(GraphLayer):
     .. math::
         \mathbf{x}_v' = \textrm{Dropout}(\mathbf{x}_v + \phi(\textrm{BN}(\mathbf{q}_v)))
 
+    With :obj:`feed_forward`, that module is applied to :math:`\mathbf{x}_v'` at the end.
+
     If the layer also returns edge features, they are returned after dropout. A training batch of a
     single node has no variance; it is normalised by the running statistics, and does not change
     them.
@@ -30,6 +32,8 @@ class Block(GraphLayer):
             Otherwise it must have :obj:`channels` channels. (default: :obj:`True`)
         dropout (float, optional): The dropout probability in training.
             (default: :obj:`0.0`)
+        feed_forward (torch.nn.Module, optional): A module on the node features, such as
+            :class:`FeedForward`. (default: :obj:`None`)
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class Block(GraphLayer):
         act: str | None = "relu",
         residual: bool = True,
         dropout: float = 0.0,
+        feed_forward: Module | None = None,
     ) -> None:
         super().__init__()
         if not (isinstance(dropout, int | float) and 0.0 <= dropout < 1.0):
@@ -52,11 +57,14 @@ class Block(GraphLayer):
             self.act.inplace = True
         self.residual = residual
         self.dropout = dropout
+        self.feed_forward = feed_forward
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
         self.conv.reset_parameters()  # type: ignore[operator]
         self.norm.reset_parameters()
+        if self.feed_forward is not None:
+            self.feed_forward.reset_parameters()  # type: ignore[operator]
 
     def forward(self, x: Tensor | PairTensor, edge_index: Any, *args: Any, **kwargs: Any) -> Any:
         out = self.conv(x, edge_index, *args, **kwargs)
@@ -76,6 +84,8 @@ class Block(GraphLayer):
         if self.act is not None:
             h = self.act(h)
         h = self._drop(x + h if self.residual else h)
+        if self.feed_forward is not None:
+            h = self.feed_forward(h)
         return h if not rest else (h, *map(self._drop, rest))
 
     def _drop(self, value: Any) -> Any:

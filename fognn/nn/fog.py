@@ -12,7 +12,7 @@ from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import Adjacency, adjacency, kron_linear, segment_sum, spmm
+from fognn.ops import Adjacency, EdgeTable, adjacency, edge_sum, kron_linear, spmm
 from fognn.utils import checks
 
 
@@ -161,7 +161,7 @@ class FOG(GraphLayer):
         x: Tensor | PairTensor,
         edge_index: Adj,
         edge_weight: OptTensor = None,
-        edge_attr: OptTensor = None,
+        edge_attr: Tensor | EdgeTable | None = None,
     ) -> Tensor:
         dtype = self.lin_vu.weight.dtype
         source, target = node_pair("FOG", x, self.in_channels, dtype, self.check)
@@ -171,16 +171,17 @@ class FOG(GraphLayer):
         edge_weight = edge_weights("FOG", adj, edge_weight)
         if self.check and edge_weight is not None:
             checks.finite("FOG", "edge_weight", edge_weight.unsqueeze(1))
-        edge_attr = edge_features("FOG", adj, edge_attr, self.edge_dim, dtype)
-        if self.check and edge_attr is not None:
-            checks.finite("FOG", "edge_attr", edge_attr)
+        edges = edge_features("FOG", adj, edge_attr, self.edge_dim, dtype)
+        if self.check and edges is not None:
+            values = edges.values if isinstance(edges, EdgeTable) else edges
+            checks.finite("FOG", "edge_attr", values)
 
         if source is target:
             h_source = h_target = self.shrink(source)
         else:
             both = self.shrink(source, target)
             h_source, h_target = both.split([source.size(0), target.size(0)], dim=1)
-        return self.aggregate(adj, h_source, h_target, edge_weight, edge_attr)
+        return self.aggregate(adj, h_source, h_target, edge_weight, edges)
 
     # Nodes are the last dimension inside, so that norms and products of few channels over many
     # nodes read memory in order (benchmarks/kernels.py compares both layouts).
@@ -201,18 +202,22 @@ class FOG(GraphLayer):
         h_source: Tensor,
         h_target: Tensor,
         edge_weight: OptTensor = None,
-        edge_attr: OptTensor = None,
+        edge_attr: Tensor | EdgeTable | None = None,
     ) -> Tensor:
         r"""Returns the output from :meth:`shrink` of sources and targets."""
         edge_weight = self.masked(adj, edge_weight)
         return self.correlate(h_target, self._sum(adj, h_source, edge_weight, edge_attr))
 
     def _sum(
-        self, adj: Adjacency, h_source: Tensor, edge_weight: OptTensor, edge_attr: OptTensor
+        self,
+        adj: Adjacency,
+        h_source: Tensor,
+        edge_weight: OptTensor,
+        edge_attr: Tensor | EdgeTable | None,
     ) -> Tensor:
         h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
         if self.lin_e is not None and edge_attr is not None:
-            h_sum = h_sum + self.lin_e(_sum_edges(adj, edge_attr, edge_weight))
+            h_sum = h_sum + self.lin_e(edge_sum(adj, edge_attr, edge_weight))
         return h_sum
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
@@ -307,9 +312,3 @@ def _norm(norm: Any, h: Tensor) -> Tensor:
     if not isinstance(norm, BatchNorm) or h.size(1) <= 1:
         return norm(h.t()).t()
     return norm.module(h.unsqueeze(0)).squeeze(0)
-
-
-def _sum_edges(adj: Adjacency, value: Tensor, weight: OptTensor) -> Tensor:
-    if weight is not None:
-        value = value * weight.to(value.dtype).unsqueeze(1)
-    return segment_sum(adj.ptr, value)

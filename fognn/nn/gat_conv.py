@@ -6,8 +6,8 @@ from torch_geometric.nn.inits import glorot
 from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import node_pair
-from fognn.ops import adjacency, edge_softmax, spmm
+from fognn.nn.inputs import edge_features, node_pair
+from fognn.ops import EdgeTable, adjacency, edge_softmax, map_edges, rows_of_edges, spmm
 from fognn.utils import checks
 
 
@@ -21,6 +21,9 @@ class GATConv(GraphLayer):
         \alpha_{vu}^k = \textrm{softmax}_u \, \textrm{LeakyReLU} \left( \mathbf{a}_k^{\top}
         \mathbf{U}^k \mathbf{x}_v + \mathbf{b}_k^{\top} \mathbf{U}^k \mathbf{x}_u \right)
 
+    With :obj:`edge_dim`, the term :math:`\mathbf{c}_k^{\top} \mathbf{W}_e^k \mathbf{e}_{vu}` is
+    added inside LeakyReLU, as in PyG.
+
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
             first input to the forward method.
@@ -28,17 +31,25 @@ class GATConv(GraphLayer):
         heads (int, optional): Number :math:`K` of heads; it must divide :obj:`out_channels`.
             (default: :obj:`1`)
         negative_slope (float, optional): Slope of LeakyReLU below zero. (default: :obj:`0.2`)
+        edge_dim (int, optional): Size of each edge sample; :obj:`None` if edges have no features.
+            (default: :obj:`None`)
 
     Shapes:
         - **inputs:**
           node features :math:`(|\mathcal{V}|, F_{in})` or a pair if bipartite,
           edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V_t}|,
-          |\mathcal{V_s}|)`, whose values are not used
+          |\mathcal{V_s}|)`, whose values are not used,
+          edge features :math:`(|\mathcal{E}|, D)` *(with* :obj:`edge_dim` *)*
         - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})`
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, heads: int = 1, negative_slope: float = 0.2
+        self,
+        in_channels: int,
+        out_channels: int,
+        heads: int = 1,
+        negative_slope: float = 0.2,
+        edge_dim: int | None = None,
     ) -> None:
         super().__init__()
         self.out_channels = checks.positive_int("GATConv", "out_channels", out_channels)
@@ -49,6 +60,13 @@ class GATConv(GraphLayer):
         self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
         self.att_src = Parameter(torch.empty(heads, out_channels // heads))
         self.att_dst = Parameter(torch.empty(heads, out_channels // heads))
+        self.edge_dim = edge_dim
+        self.lin_e: Linear | None = None
+        self.att_edge: Parameter | None = None
+        if edge_dim is not None:
+            checks.positive_int("GATConv", "edge_dim", edge_dim)
+            self.lin_e = Linear(edge_dim, out_channels, bias=False, weight_initializer="glorot")
+            self.att_edge = Parameter(torch.empty(heads, out_channels // heads))
         self.reset_parameters()
 
     @property
@@ -60,19 +78,37 @@ class GATConv(GraphLayer):
         self.lin.reset_parameters()
         glorot(self.att_src)
         glorot(self.att_dst)
+        if self.lin_e is not None:
+            self.lin_e.reset_parameters()
+            glorot(self.att_edge)
 
-    def forward(self, x: Tensor | PairTensor, edge_index: Adj) -> Tensor:
-        source, target = node_pair("GATConv", x, self.in_channels, self.att_src.dtype)
+    def forward(
+        self,
+        x: Tensor | PairTensor,
+        edge_index: Adj,
+        edge_attr: Tensor | EdgeTable | None = None,
+    ) -> Tensor:
+        dtype = self.att_src.dtype
+        source, target = node_pair("GATConv", x, self.in_channels, dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
         h = self.lin(source)
         h_target = h if source is target else self.lin(target)
         score_source = self._score(h, self.att_src).index_select(0, adj.source)
         score_target = self._score(h_target, self.att_dst).index_select(0, adj.target)
-        score = torch.nn.functional.leaky_relu(score_source + score_target, self.negative_slope)
+        score = score_source + score_target
+        edges = edge_features("GATConv", adj, edge_attr, self.edge_dim, dtype)
+        if edges is not None:
+            score = score + rows_of_edges(map_edges(edges, self._edge_score))
+        score = torch.nn.functional.leaky_relu(score, self.negative_slope)
         return spmm(adj, h, self.masked(adj, edge_softmax(adj, score)))
 
     def _score(self, h: Tensor, att: Tensor) -> Tensor:
-        return (h.view(h.size(0), self.heads, -1) * att).sum(dim=-1)
+        return (h.view(-1, *att.shape) * att).sum(dim=-1)
+
+    def _edge_score(self, e: Tensor) -> Tensor:
+        assert self.lin_e is not None
+        assert self.att_edge is not None
+        return self._score(self.lin_e(e), self.att_edge)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}"

@@ -6,8 +6,8 @@ from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_weights, node_pair
-from fognn.ops import Adjacency, adjacency, segment_sum, spmm
+from fognn.nn.inputs import edge_features, edge_weights, node_pair
+from fognn.ops import Adjacency, EdgeTable, adjacency, edge_sum, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -19,6 +19,10 @@ class GCNConv(GraphLayer):
         \mathbf{q}_v = \mathbf{U} \sum_{u \in \mathcal{N}(v)} \frac{w_{vu}}{c_{vu}} \mathbf{x}_u
         + \mathbf{b}
 
+    With :obj:`edge_dim`, the message of an edge is :math:`\mathbf{U} \mathbf{x}_u + \mathbf{W}_e
+    \mathbf{e}_{vu}` in place of :math:`\mathbf{U} \mathbf{x}_u`. It is linear, so
+    :math:`\mathbf{W}_e` is applied to the sum of the edge features of each node.
+
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
             first input to the forward method.
@@ -28,6 +32,8 @@ class GCNConv(GraphLayer):
             the weighted in-degrees :math:`d`; :obj:`"none"`: :math:`c_{vu} = 1`. The FOG paper
             states the symmetric one; the results of GCN that it quotes have the mean.
             (default: :obj:`"sym"`)
+        edge_dim (int, optional): Size of each edge sample; :obj:`None` if edges have no features.
+            (default: :obj:`None`)
 
     Shapes:
         - **inputs:**
@@ -35,16 +41,24 @@ class GCNConv(GraphLayer):
           :obj:`"sym"`),
           edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V_t}|,
           |\mathcal{V_s}|)`,
-          edge weights :math:`(|\mathcal{E}|)` *(optional)*
+          edge weights :math:`(|\mathcal{E}|)` *(optional)*,
+          edge features :math:`(|\mathcal{E}|, D)` *(with* :obj:`edge_dim` *)*
         - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})`
     """
 
-    def __init__(self, in_channels: int, out_channels: int, norm: str = "sym") -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, norm: str = "sym", edge_dim: int | None = None
+    ) -> None:
         super().__init__()
         checks.one_of("GCNConv", "norm", norm, ("mean", "sym", "none"))
         self.out_channels = checks.positive_int("GCNConv", "out_channels", out_channels)
         self.norm = norm
         self.lin = Linear(in_channels, out_channels, bias=False)
+        self.edge_dim = edge_dim
+        self.lin_e: Linear | None = None
+        if edge_dim is not None:
+            checks.positive_int("GCNConv", "edge_dim", edge_dim)
+            self.lin_e = Linear(edge_dim, out_channels, bias=False)
         self.bias = Parameter(torch.empty(out_channels))
         self.reset_parameters()
 
@@ -55,41 +69,59 @@ class GCNConv(GraphLayer):
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
         self.lin.reset_parameters()
+        if self.lin_e is not None:
+            self.lin_e.reset_parameters()
         zeros(self.bias)
 
     def forward(
-        self, x: Tensor | PairTensor, edge_index: Adj, edge_weight: OptTensor = None
+        self,
+        x: Tensor | PairTensor,
+        edge_index: Adj,
+        edge_weight: OptTensor = None,
+        edge_attr: Tensor | EdgeTable | None = None,
     ) -> Tensor:
-        source, target = node_pair("GCNConv", x, self.in_channels, self.bias.dtype)
+        dtype = self.bias.dtype
+        source, target = node_pair("GCNConv", x, self.in_channels, dtype)
         if self.norm == "sym" and source is not target:
             raise ValueError("GCNConv: x must be one tensor with norm='sym', got a pair")
         adj = adjacency(edge_index, source.size(0), target.size(0))
         edge_weight = edge_weights("GCNConv", adj, edge_weight)
+        edges = edge_features("GCNConv", adj, edge_attr, self.edge_dim, dtype)
 
         # The sum over edges is taken at whichever width is smaller.
-        if self.out_channels <= source.size(1):
-            return self._aggregate(adj, self.lin(source), edge_weight).add_(self.bias)
-        return self.lin(self._aggregate(adj, source, edge_weight)).add_(self.bias)
-
-    def _aggregate(self, adj: Adjacency, x: Tensor, weight: OptTensor) -> Tensor:
-        if self.norm == "none":
-            return spmm(adj, x, self.masked(adj, weight))
-        if weight is None:
-            degree = adj.ptr.diff().to(x.dtype).unsqueeze(1)
-        else:
-            degree = segment_sum(adj.ptr, weight.to(x.dtype).unsqueeze(1))
+        narrow = self.out_channels <= source.size(1)
+        h = self.lin(source) if narrow else source
+        scale = self._scale(adj, edge_weight, h.dtype)
         # An explainer's mask scales messages, and not the degrees, as in PyG.
-        weight = self.masked(adj, weight)
+        weight = self.masked(adj, edge_weight)
+        out = self._aggregate(adj, h, weight, scale)
+        out = out if narrow else self.lin(out)
+        if self.lin_e is not None and edges is not None:
+            if scale is not None and self.norm == "sym":
+                of_source = scale.squeeze(1).index_select(0, adj.source)
+                weight = of_source if weight is None else weight.to(dtype) * of_source
+            total = edge_sum(adj, edges, weight)
+            out = out + self.lin_e(total if scale is None else total * scale)
+        return out.add_(self.bias)
+
+    def _scale(self, adj: Adjacency, weight: OptTensor, dtype: torch.dtype) -> OptTensor:
+        """The factors of the targets: 1 / d for the mean, and 1 / sqrt(d) for the symmetric norm,
+        where they are those of the sources, too."""
+        if self.norm == "none":
+            return None
+        if weight is None:
+            degree = adj.ptr.diff().to(dtype).unsqueeze(1)
+        else:
+            degree = segment_sum(adj.ptr, weight.to(dtype).unsqueeze(1))
         # A node without neighbours keeps a zero, as it does in PyG.
-        if self.norm == "mean":
-            return spmm(adj, x, weight).mul_(_reciprocal(degree))
-        scale = _reciprocal(degree).sqrt()
-        return spmm(adj, x * scale, weight).mul_(scale)
+        scale = degree.reciprocal().masked_fill(degree == 0, 0.0)
+        return scale if self.norm == "mean" else scale.sqrt()
+
+    def _aggregate(self, adj: Adjacency, x: Tensor, weight: OptTensor, scale: OptTensor) -> Tensor:
+        if scale is None:
+            return spmm(adj, x, weight)
+        return spmm(adj, x if self.norm == "mean" else x * scale, weight).mul_(scale)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}"
         return f"{self.__class__.__name__}({widths}, norm={self.norm})"
-
-
-def _reciprocal(degree: Tensor) -> Tensor:
-    return degree.reciprocal().masked_fill(degree == 0, 0.0)

@@ -10,8 +10,8 @@ from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_weights, node_pair
-from fognn.ops import adjacency, spmm
+from fognn.nn.inputs import edge_features, edge_weights, node_pair
+from fognn.ops import EdgeTable, adjacency, map_edges, relu_sum, spmm
 from fognn.utils import checks
 
 
@@ -24,26 +24,46 @@ class GINConv(GraphLayer):
         (1 + \epsilon) \mathbf{x}_v + \sum_{u \in \mathcal{N}(v)} \mathbf{x}_u \right) \right)
         \right)
 
+    With :obj:`edge_dim`, the sum is that of GINE (`"Strategies for Pre-training Graph Neural
+    Networks" <https://arxiv.org/abs/1905.12265>`_), :math:`\sum_u \textrm{ReLU}(\mathbf{x}_u +
+    \mathbf{e}_{vu})`; edge features of another size than the nodes' pass through a Linear first.
+
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
             first input to the forward method.
         out_channels (int): Size of each output sample.
         hidden (int, optional): Size of the hidden layer. (default: :obj:`out_channels`)
+        edge_dim (int, optional): Size of each edge sample; :obj:`None` if edges have no features.
+            (default: :obj:`None`)
 
     Shapes:
         - **inputs:**
           node features :math:`(|\mathcal{V}|, F_{in})` or a pair if bipartite,
           edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V_t}|,
           |\mathcal{V_s}|)`,
-          edge weights :math:`(|\mathcal{E}|)` *(optional)*
+          edge weights :math:`(|\mathcal{E}|)` *(optional)*,
+          edge features :math:`(|\mathcal{E}|, D)` *(with* :obj:`edge_dim` *)*
         - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})`
     """
 
-    def __init__(self, in_channels: int, out_channels: int, hidden: int | None = None) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        hidden: int | None = None,
+        edge_dim: int | None = None,
+    ) -> None:
         super().__init__()
         self.out_channels = checks.positive_int("GINConv", "out_channels", out_channels)
         hidden = out_channels if hidden is None else hidden
         self.hidden = checks.positive_int("GINConv", "hidden", hidden)
+        self.edge_dim = edge_dim
+        self.lin_e: Linear | None = None
+        if edge_dim is not None:
+            checks.positive_int("GINConv", "edge_dim", edge_dim)
+            checks.positive_int("GINConv", "in_channels", in_channels)  # not lazy
+            if edge_dim != in_channels:
+                self.lin_e = Linear(edge_dim, in_channels)
         self.eps = Parameter(torch.empty(1))
         self.lin_V = Linear(in_channels, hidden)
         self.norm = BatchNorm(hidden, allow_single_element=True)
@@ -61,13 +81,22 @@ class GINConv(GraphLayer):
             module.reset_parameters()
 
     def forward(
-        self, x: Tensor | PairTensor, edge_index: Adj, edge_weight: OptTensor = None
+        self,
+        x: Tensor | PairTensor,
+        edge_index: Adj,
+        edge_weight: OptTensor = None,
+        edge_attr: Tensor | EdgeTable | None = None,
     ) -> Tensor:
         source, target = node_pair("GINConv", x, self.in_channels, self.eps.dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
         weight = self.masked(adj, edge_weights("GINConv", adj, edge_weight))
         if self.in_channels == -1:
             self.lin_V.initialize_parameters(self.lin_V, (source,))
+        edges = edge_features("GINConv", adj, edge_attr, self.edge_dim, self.eps.dtype)
+        if edges is not None:
+            edges = edges if self.lin_e is None else map_edges(edges, self.lin_e)
+            h = _Combine.apply(relu_sum(adj, source, edges, weight), target, self.eps)
+            return self.lin_U(self.norm(self.lin_V(h)).relu_())
         # The sum over edges is taken at whichever width is smaller.
         if self.hidden < source.size(1):
             source_V = F.linear(source, self.lin_V.weight)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch_geometric.typing import PairTensor
 
-from fognn.ops import Adjacency
+from fognn.ops import Adjacency, EdgeTable
 from fognn.utils import checks
 
 
@@ -45,13 +45,22 @@ def edge_weights(owner: str, adj: Adjacency, weight: Tensor | None) -> Tensor | 
 
 
 def edge_features(
-    owner: str, adj: Adjacency, value: Tensor | None, channels: int | None, dtype: torch.dtype
-) -> Tensor | None:
-    """Returns edge features ``[num_edges, channels]`` in the order of ``adj``."""
+    owner: str,
+    adj: Adjacency,
+    value: Tensor | EdgeTable | None,
+    channels: int | None,
+    dtype: torch.dtype,
+) -> Tensor | EdgeTable | None:
+    """Returns edge features, ``[num_edges, channels]`` or a table of them, in the order of
+    ``adj``."""
     if channels is None:
         if value is not None:
             raise ValueError(f"{owner}: edge_attr must be None for a layer without edge_dim")
         return None
+    if isinstance(value, EdgeTable):
+        checks.per_edge(owner, "edge_attr", value.row, adj.num_edges)
+        checks.features(owner, "edge_attr", value.values, channels, dtype)
+        return value._replace(row=adj.sort(value.row))
     if not isinstance(value, Tensor):
         what = type(value).__name__
         raise ValueError(f"{owner}: edge_attr must be given with edge_dim={channels}, got {what}")

@@ -1,13 +1,13 @@
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import linear, normalize
 from torch_geometric.nn import Linear
 from torch_geometric.typing import Adj, PairTensor
 from torch_geometric.utils import scatter
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import node_pair
-from fognn.ops import Adjacency, adjacency, spmm
+from fognn.nn.inputs import edge_features, node_pair
+from fognn.ops import Adjacency, EdgeTable, adjacency, edge_sum, map_edges, rows_of_edges, spmm
 from fognn.utils import checks
 
 
@@ -18,6 +18,10 @@ class SAGEConv(GraphLayer):
     .. math::
         \mathbf{q}_v = \mathbf{U} \left( \mathbf{x}_v \, \Vert \, \max_{u \in \mathcal{N}(v)}
         \textrm{ReLU}(\mathbf{P} \mathbf{x}_u) \right) + \mathbf{b}
+
+    With :obj:`edge_dim`, :math:`\mathbf{x}_u + \mathbf{e}_{vu}` takes the place of the neighbour's
+    :math:`\mathbf{x}_u`; edge features of another size than the nodes' pass through a Linear
+    first.
 
     Args:
         in_channels (int): Size of each input sample.
@@ -30,17 +34,25 @@ class SAGEConv(GraphLayer):
             \mathbf{x}_v)` replaces :math:`\mathbf{x}_v`, and the output is divided by
             its Euclidean norm and passed through ReLU. Only with :obj:`aggr="max"`.
             (default: :obj:`False`)
+        edge_dim (int, optional): Size of each edge sample; :obj:`None` if edges have no features.
+            (default: :obj:`None`)
 
     Shapes:
         - **inputs:**
           node features :math:`(|\mathcal{V}|, F_{in})` or a pair if bipartite,
           edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V_t}|,
-          |\mathcal{V_s}|)`, whose values are not used
+          |\mathcal{V_s}|)`, whose values are not used,
+          edge features :math:`(|\mathcal{E}|, D)` *(with* :obj:`edge_dim` *)*
         - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})`
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, aggr: str = "max", benchmark: bool = False
+        self,
+        in_channels: int,
+        out_channels: int,
+        aggr: str = "max",
+        benchmark: bool = False,
+        edge_dim: int | None = None,
     ) -> None:
         super().__init__()
         checks.one_of("SAGEConv", "aggr", aggr, ("max", "mean"))
@@ -52,6 +64,12 @@ class SAGEConv(GraphLayer):
         self.benchmark = benchmark
         self.lin_P = Linear(in_channels, in_channels) if aggr == "max" else None
         self.lin_U = Linear(2 * in_channels, out_channels)
+        self.edge_dim = edge_dim
+        self.lin_e: Linear | None = None
+        if edge_dim is not None:
+            checks.positive_int("SAGEConv", "edge_dim", edge_dim)
+            if edge_dim != in_channels:
+                self.lin_e = Linear(edge_dim, in_channels)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -59,25 +77,58 @@ class SAGEConv(GraphLayer):
         for module in self.children():
             module.reset_parameters()
 
-    def forward(self, x: Tensor | PairTensor, edge_index: Adj) -> Tensor:
+    def forward(
+        self,
+        x: Tensor | PairTensor,
+        edge_index: Adj,
+        edge_attr: Tensor | EdgeTable | None = None,
+    ) -> Tensor:
         dtype = self.lin_U.weight.dtype
         source, target = node_pair("SAGEConv", x, self.in_channels, dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
+        edges = edge_features("SAGEConv", adj, edge_attr, self.edge_dim, dtype)
+        if edges is not None and self.lin_e is not None:
+            edges = map_edges(edges, self.lin_e)
         if self.lin_P is None:
-            return self.lin_U(torch.cat([target, self._reduce(adj, source)], dim=1))
-        pooled = self.lin_P(source).relu_()
-        neighbours = self._reduce(adj, pooled)
+            return self.lin_U(torch.cat([target, self._mean(adj, source, edges)], dim=1))
+        h = self.lin_P(source)
+        pooled = h.relu_() if edges is None else h.relu()
+        neighbours = self._reduce(adj, pooled) if edges is None else self._max(adj, h, edges)
         if not self.benchmark:
             return self.lin_U(torch.cat([target, neighbours], dim=1))
         centre = pooled if source is target else self.lin_P(target).relu()
         return normalize(self.lin_U(torch.cat([centre, neighbours], dim=1))).relu()
 
+    def _mean(self, adj: Adjacency, x: Tensor, edges: Tensor | EdgeTable | None) -> Tensor:
+        mask = self.edge_mask(adj)
+        if edges is None:
+            return self._reduce(adj, x)
+        if mask is not None:
+            return self._scatter(adj, x.index_select(0, adj.source) + rows_of_edges(edges), mask)
+        degree = adj.ptr.diff().clamp(min=1).to(x.dtype).unsqueeze(1)
+        return (spmm(adj, x) + edge_sum(adj, edges)) / degree
+
+    def _max(self, adj: Adjacency, h: Tensor, edges: Tensor | EdgeTable) -> Tensor:
+        """The maximum over edges of ReLU(P (x_u + e)), from P x_u and P e, for each edge."""
+        assert self.lin_P is not None
+        weight = self.lin_P.weight
+        shifts = rows_of_edges(map_edges(edges, lambda e: linear(e, weight)))
+        message = (h.index_select(0, adj.source) + shifts).relu_()
+        mask = self.edge_mask(adj)
+        if mask is not None:
+            return self._scatter(adj, message, mask)
+        every = torch.arange(adj.num_edges, dtype=adj.ptr.dtype, device=adj.ptr.device)
+        return spmm(Adjacency(adj.ptr, every), message, reduce="max")
+
     def _reduce(self, adj: Adjacency, x: Tensor) -> Tensor:
         mask = self.edge_mask(adj)
         if mask is None:
             return spmm(adj, x, reduce=self.aggr)
-        messages = x.index_select(0, adj.source) * mask.to(x.dtype).unsqueeze(1)
-        return scatter(messages, adj.target, 0, adj.num_targets, reduce=self.aggr)
+        return self._scatter(adj, x.index_select(0, adj.source), mask)
+
+    def _scatter(self, adj: Adjacency, message: Tensor, mask: Tensor) -> Tensor:
+        message = message * mask.to(message.dtype).unsqueeze(1)
+        return scatter(message, adj.target, 0, adj.num_targets, reduce=self.aggr)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}"

@@ -10,6 +10,7 @@ from torch.nn import Module
 
 from fognn.paper.keep import enter
 from fognn.paper.protocols import command_of, protocol
+from fognn.paper.recipes import recipe as by_recipe
 from fognn.paper.tables import run_folder, runs_of
 from fognn.training import Config, Result, fit
 from fognn.training.config import setting_name
@@ -26,6 +27,7 @@ def train(
     seed: int | None = None,
     folder: str | Path | None = None,
     *,
+    recipe: str | None = None,
     config: str | Path | None = None,
     results: str | Path | None = None,
     weights: str | Path | None = None,
@@ -51,12 +53,15 @@ def train(
             each of ``"train"``, ``"val"`` and ``"test"``.
         model (str or torch.nn.Module): The name of a network in :func:`fognn.list_models`, or your
             own network, whose :meth:`forward` takes some of ``x``, ``edge_index``, ``edge_attr``,
-            ``batch`` and ``batch_size``, or one :class:`~torch_geometric.data.Data`. A copy of it
-            is trained, which ``fognn.load(run, module=network)`` loads.
+            ``batch``, ``batch_size`` and ``rwse``, or one :class:`~torch_geometric.data.Data`. A
+            copy of it is trained, which ``fognn.load(run, module=network)`` loads.
         seed (int, optional): The seed. (default: :obj:`0`)
         folder (str, optional): The run folder. (default: see
             :func:`fognn.paper.tables.run_folder`; a run with fewer epochs there is resumed in a
             copy)
+        recipe (str, optional): The name of a recipe in :obj:`fognn.paper.recipes.RECIPES`, such as
+            ``"modern"``, whose settings come before those of the paper's protocol.
+            (default: :obj:`None`)
         config (str, optional): A ``config.yaml`` to start from, instead of ``data`` and
             ``model``. (default: :obj:`None`)
         results (str, optional): The folder of the ledgers. If given, the finished run is added to
@@ -87,6 +92,10 @@ def train(
                 f"train: config must be given without data and model, got data={data!r} and "
                 f"model={model!r}"
             )
+        if recipe is not None:
+            raise ValueError(
+                f"train: recipe must be None with config, which has all settings, got {recipe!r}"
+            )
         if seed is not None:
             changes["seed"] = seed
         run = Config.read(Path(config)).with_values(changes)
@@ -94,6 +103,8 @@ def train(
         raise ValueError(
             f"train: data and model must be given, or config, got data={data!r} and model={model!r}"
         )
+    elif recipe is not None:
+        run = by_recipe(recipe, str(data), model, seed or 0, changes)
     else:
         run = protocol(str(data), model, seed or 0, changes)
     if command is None and (is_given(run.data.name) or is_given(run.model.name)):

@@ -1,6 +1,5 @@
 r"""The runs of ``fognn compare``: networks with and without FOG of the same size."""
 
-import inspect
 import itertools
 import re
 import time
@@ -12,10 +11,10 @@ from typing import Any
 from fognn.datasets.pyg_datasets import PREFIX
 from fognn.models.budget import budget_settings
 from fognn.models.registry import BUILT_IN, HOSTS
-from fognn.nn import fog_widths
 from fognn.paper.compared import Compared, display_name, table_of
 from fognn.paper.ledger import LedgerEntry, ledger_of
 from fognn.paper.protocols import protocol
+from fognn.paper.recipes import default_settings
 from fognn.paper.search import Choice
 from fognn.paper.tables import Planned
 from fognn.sweep.pool import Outcome, Summary
@@ -100,7 +99,7 @@ def networks(
         for model, widths in budget_settings(host, task, budget, **usual).items():
             fog = "fog" if model.endswith("+fog") else ""
             own = usual | _own(base, model) | widths
-            config = replace(base, model=ModelConfig(model, own | _defaults(model, own)))
+            config = replace(base, model=ModelConfig(model, own | default_settings(model, own)))
             found.append(Compared(table, f"{host}-{budget}", fog, display_name(model), config))
     return found
 
@@ -194,23 +193,6 @@ def seconds_of(text: str) -> float:
             f"compare: time must be a number with s, m or h, such as 30m, got {text!r}"
         )
     return float(found[1]) * _UNITS[found[2]]
-
-
-def _defaults(model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    r"""Returns the settings of a network that are not given, with their default values: the paper's
-    row of the same network may have others, which ``fognn train`` would take."""
-    host, _, fog = model.rpartition("+") if model.endswith("fog") else (model, "", "")
-    found: dict[str, Any] = {}
-    if host:
-        options = inspect.signature(HOSTS[host].conv).parameters
-        usual = {name: options[name].default for name in HOSTS[host].options if name in options}
-        found |= {name: value for name, value in usual.items() if value is not None}
-    if fog:
-        channels = settings["channels"]
-        own = channels // 2 if host else channels
-        h1, h2 = fog_widths(own)
-        found |= {"fog_channels": own, "h1": h1, "h2": h2}
-    return {name: value for name, value in found.items() if name not in settings}
 
 
 def _check_hosts(hosts: Sequence[str]) -> None:

@@ -213,7 +213,8 @@ def _alike(config: Config) -> str:
     r"""Returns the settings that affect the speed of a run."""
     content = config.to_dict()
     del content["seed"]
-    for name in ("lr", "weight_decay", "epochs", "schedule", "factor", "patience", "min_lr"):
+    schedule = ("epochs", "schedule", "factor", "patience", "min_lr", "warmup")
+    for name in ("lr", "weight_decay", *schedule):
         del content["training"][name]
     return json.dumps(content, sort_keys=True)
 

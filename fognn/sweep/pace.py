@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.optim import Adam
 
 from fognn.sweep.processes import Process, cores, end, last_line, send, spawn, with_threads
 from fognn.training import Config, TrainingError
@@ -20,6 +19,7 @@ from fognn.training.evaluation import answer
 from fognn.training.fabric import make_fabric, threads_of, without_denormals
 from fognn.training.loop import Parts
 from fognn.training.objective import Meter, loss_of, std_of
+from fognn.training.optimizer import make_optimizer
 
 __all__ = ["Pace", "Workers", "fastest_workers", "folds_of", "measure", "paces"]
 
@@ -149,12 +149,7 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
     with threads_of(config.machine):
         parts, fabric = Parts.of(config), make_fabric(config)
         net: Any = torch.compile(parts.net, dynamic=True) if config.machine.compile else parts.net
-        adam = Adam(
-            parts.net.parameters(),
-            lr=training.lr,
-            weight_decay=training.weight_decay,
-            fused=True,
-        )
+        adam = make_optimizer(config, parts.net.parameters())
         model, optimizer = fabric.setup(net, adam)
         meter, std = Meter(training, parts.classes, fabric), std_of(parts.task)
 
@@ -169,6 +164,10 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
             loss = score(batch)
             optimizer.zero_grad()
             fabric.backward(loss)
+            if training.clip is not None:
+                fabric.clip_gradients(
+                    model, optimizer, max_norm=training.clip, error_if_nonfinite=False
+                )
             optimizer.step()
 
         steps = _again(parts.train)

@@ -93,6 +93,9 @@ class DataConfig:
     folds; if not given, the data's own (first) split, else random."""
     split_column: str | None = None
     """csv file: the column that has train, val or test for each molecule."""
+    rwse: Index = 0
+    """Steps of the random walks whose return probabilities are added to each node's features, such
+    as 20; 0 for none. They are computed once and kept with the dataset."""
     neighbors: Neighbors = None
     """One graph: sample at most so many neighbours of a node in each hop, such as 15,10; if not
     given, the whole graph is a batch."""
@@ -115,7 +118,7 @@ class ModelConfig:
 
 @section
 class TrainingConfig:
-    r"""The training of a run: Adam, with L2 in the gradient."""
+    r"""The training of a run: by default Adam, with L2 in the gradient."""
 
     loss: Literal["l1", "mse", "cross_entropy", "balanced_cross_entropy", "bce"]
     """Loss: l1 or mse (numbers), bce (yes/no), cross_entropy, or balanced_cross_entropy (class
@@ -133,18 +136,27 @@ class TrainingConfig:
     steps: Count = 1000
     """Few-shot images: number of steps in an epoch."""
     lr: Positive = 1e-3
-    """Initial learning rate."""
+    """Initial learning rate; for cosine, the highest."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    """adam (weight decay in the gradient, as an L2 penalty) or adamw (decoupled weight decay)."""
     weight_decay: AtLeastZero = 0.0
-    """Weight of the L2 penalty."""
-    schedule: Literal["plateau", "step", "none"] = "plateau"
+    """Weight of the L2 penalty, or of the decoupled decay of adamw."""
+    clip: Positive | None = None
+    """Largest norm of the gradient of all weights together; a longer gradient is scaled to it. If
+    not given, gradients are not changed."""
+    schedule: Literal["plateau", "step", "cosine", "none"] = "plateau"
     """plateau (reduce the learning rate after PATIENCE epochs without a lower validation loss, stop
-    below MIN_LR), step (reduce it every STEP epochs) or none."""
+    below MIN_LR), step (reduce it every STEP epochs), cosine (change it in each step: linearly up
+    to LR over WARMUP epochs, then as half a cosine to MIN_LR at the end of the last epoch) or
+    none."""
+    warmup: Index = 0
+    """cosine: epochs in which the learning rate rises linearly to its highest value."""
     factor: Fraction = 0.5
     """Factor by which the learning rate is multiplied when it is reduced."""
     patience: Index = 10
     """Epochs without improvement before the learning rate is reduced."""
     min_lr: AtLeastZero = 1e-5
-    """Learning rate below which the training stops."""
+    """plateau: learning rate below which the training stops; cosine: learning rate at the end."""
     step: Count = 50
     """Epochs between two reductions of the learning rate."""
 
@@ -153,6 +165,23 @@ class TrainingConfig:
             raise ValueError(
                 f"config: training.metric must fit training.loss, got {self.metric!r} with "
                 f"{self.loss!r}"
+            )
+        if self.schedule != "cosine":
+            if self.warmup:
+                raise ValueError(
+                    "config: training.warmup must be 0 unless training.schedule is 'cosine', got "
+                    f"{self.warmup} with {self.schedule!r}"
+                )
+            return
+        if self.warmup >= self.epochs:
+            raise ValueError(
+                "config: training.warmup must be below training.epochs, got "
+                f"{self.warmup} and {self.epochs}"
+            )
+        if self.min_lr > self.lr:
+            raise ValueError(
+                "config: training.min_lr must not be above training.lr with the schedule 'cosine', "
+                f"got {self.min_lr} and {self.lr}"
             )
 
 

@@ -4,13 +4,14 @@ import hashlib
 import math
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from fognn.datasets.catalog import DatasetInfo, dataset_info
+from fognn.datasets.encodings import RWSE, random_walk_transform
 from fognn.datasets.episodes import Episodes, EpisodeSampler, Tasks
 from fognn.datasets.few_shot import ImageSet
 from fognn.datasets.imdb import IMDBMulti
@@ -80,7 +81,9 @@ def task_of(data: DataConfig) -> Task | None:
     if is_own(data):
         return own_task(data)
     entry = _entry(data)
-    return None if entry.kind == "images" else TASKS[entry.name.lower()]
+    if entry.kind == "images":
+        return None
+    return replace(TASKS[entry.name.lower()], encodings=data.rwse)
 
 
 def notes_of(data: DataConfig) -> list[str]:
@@ -108,6 +111,8 @@ def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -
     train = split == "train"
     ranks = (rank, world_size) if train else (0, 1)
     if few_shot(data):
+        if data.rwse:
+            raise ValueError(f"config: data.rwse must be 0 for images, got {data.rwse}")
         images = _entry(data).open(split, data.folder)
         seed = config.seed if train else data.seed
         episodes = config.training.steps * size if train else data.episodes
@@ -165,7 +170,8 @@ def fingerprint(loader: Loader) -> str:
 
 def _tensors(pack: Pack) -> list[Any]:
     # PyG's order of attributes differs between processes.
-    values = [pack.columns[name].values for name in sorted(pack.columns)]
+    # Encodings are computed from the edges, and the last bits depend on the machine.
+    values = [pack.columns[name].values for name in sorted(pack.columns) if name != RWSE]
     return [pack.num_nodes, pack.edges.source, pack.edges.in_degree, *values]
 
 
@@ -233,14 +239,23 @@ def _graphs(data: DataConfig, split: str) -> Any:
         return _fold(data, split)
     if entry.generated:
         size = math.ceil(SPLIT_SIZES[entry.name][split] * data.fraction)
-        return entry.make(split=split, seed=data.seed, num_graphs=size, data=data.folder)
-    options = {"without_node_features": True} if data.name == PLAIN_ZINC else {}
+        options = _transform(data) | {"seed": data.seed, "num_graphs": size}
+        return entry.make(split=split, data=data.folder, **options)
+    options = _transform(data)
+    if data.name == PLAIN_ZINC:
+        options["without_node_features"] = True
     graphs = entry.make(split=split, data=data.folder, **options)
     return graphs[: math.ceil(len(graphs) * data.fraction)]
 
 
+def _transform(data: DataConfig) -> dict[str, Any]:
+    r"""Returns the argument of a dataset that adds encodings to its processed file, whose name
+    depends on them."""
+    return {"pre_transform": random_walk_transform(data.rwse)} if data.rwse else {}
+
+
 def _fold(data: DataConfig, split: str) -> Any:
-    graphs = IMDBMulti(data=data.folder)
+    graphs = IMDBMulti(data=data.folder, **_transform(data))
     folds = graphs.folds()
     number = data.fold
     if number is None or number > len(folds):

@@ -34,7 +34,8 @@ def answer(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
     edge_attr = batch.edge_attr if "edge_attr" in batch else None
     # Plain tensors, because torch.compile would retrace PyG's EdgeIndex for each batch.
     edges = adjacency(batch.edge_index, batch.num_nodes)
-    out = model(batch.x, edges, edge_attr, batch.batch, batch.num_graphs)
+    walks = {"rwse": batch.rwse} if "rwse" in batch else {}
+    out = model(batch.x, edges, edge_attr, batch.batch, batch.num_graphs, **walks)
     # One graph: the nodes of a split.
     return (out[batch.mask], batch.y[batch.mask]) if "mask" in batch else (out, batch.y)
 

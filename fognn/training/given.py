@@ -32,7 +32,7 @@ GIVEN = "python:"
 _DATA: dict[tuple[str, str], OwnData] = {}
 _GRAPHS: dict[str, dict[str, list[Data]]] = {}
 _MODULES: dict[str, Module] = {}
-_ARGUMENTS = ("x", "edge_index", "edge_attr", "batch", "batch_size")
+_ARGUMENTS = ("x", "edge_index", "edge_attr", "batch", "batch_size", "rwse")
 
 
 def is_given(name: str) -> bool:
@@ -106,8 +106,8 @@ def give_module(module: Module) -> str:
 
     Args:
         module (torch.nn.Module): The network. Its :meth:`forward` takes some of ``x``,
-            ``edge_index``, ``edge_attr``, ``batch`` and ``batch_size`` by these names, or a single
-            :class:`~torch_geometric.data.Data`.
+            ``edge_index``, ``edge_attr``, ``batch``, ``batch_size`` and ``rwse`` by these names,
+            or a single :class:`~torch_geometric.data.Data`.
     """
     text = repr(module) + str([(name, list(p.shape)) for name, p in module.state_dict().items()])
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -194,11 +194,13 @@ class GivenNet(Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         batch_size: int | None = None,
+        rwse: Tensor | None = None,
     ) -> Tensor:
         if isinstance(edge_index, Adjacency):
             adj = edge_index
             edge_index = torch.stack([adj.unsort(adj.source), adj.unsort(adj.target)])
-        values = dict(zip(_ARGUMENTS, (x, edge_index, edge_attr, batch, batch_size), strict=True))
+        given = (x, edge_index, edge_attr, batch, batch_size, rwse)
+        values = dict(zip(_ARGUMENTS, given, strict=True))
         if self.takes_data:
             del values["batch_size"]
             out = self.module(Data(**values))

@@ -47,6 +47,11 @@ def _training(config: Config, data: str | None, folder: Path, at: str) -> str:
         names = [_code(name.strip()) for name in config.data.target.split(",")]
         text += f" to predict the column{'' if len(names) == 1 else 's'} {', '.join(names)}"
     text += f", with seed {config.seed}."
+    if config.data.rwse:
+        text += (
+            f" Its argument `rwse` is PyG's AddRandomWalkPE of {config.data.rwse} steps of each "
+            "node."
+        )
     if not (folder / "result.json").exists() or at not in ("best", "last"):
         return text  # the run has not finished
     result = Result.read(folder)

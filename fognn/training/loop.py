@@ -13,8 +13,6 @@ from typing import Any
 import torch
 from lightning.fabric import Fabric
 from torch.nn import Module
-from torch.optim import Adam
-from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
 from fognn.models import Task, count_parameters
 from fognn.training.busy_cores import BusyCores
@@ -25,7 +23,7 @@ from fognn.training.checkpoint import (
     untrained_model,
     write_checkpoint,
 )
-from fognn.training.config import Config, TrainingConfig
+from fognn.training.config import Config
 from fognn.training.data import (
     Loader,
     fingerprint,
@@ -41,6 +39,7 @@ from fognn.training.evaluation import answer, evaluate_model
 from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
 from fognn.training.loggers import make_logger
 from fognn.training.objective import Meter, loss_of, std_of
+from fognn.training.optimizer import Schedule, make_optimizer
 from fognn.training.out_of_memory import data_too_large, training_too_large
 from fognn.training.progress import RunProgress
 from fognn.training.result import Result, summarise
@@ -175,8 +174,8 @@ def _train(
     if fabric.world_size > 1:
         net = synchronise(net)
     module: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
-    adam = Adam(net.parameters(), lr=training.lr, weight_decay=training.weight_decay, fused=True)
-    schedule = _schedule(training, adam)
+    adam = make_optimizer(config, net.parameters())
+    schedule = Schedule(training, adam, len(train))
     model, optimizer = fabric.setup(module, adam)
     data = fingerprint(train)
     state = State()
@@ -191,8 +190,7 @@ def _train(
         with content_of(folder / "last.ckpt"):
             net.load_state_dict(saved["model"])
             optimizer.load_state_dict(saved["optimizer"])
-            if schedule is not None:
-                schedule.load_state_dict(saved["schedule"])
+            schedule.load_state_dict(saved["schedule"])
             state = State.from_dict(saved["state"])
         check_ranks(folder, state.batch, fabric.world_size)
         if run is not None and state.best_epoch:
@@ -222,7 +220,7 @@ def _train(
                 {
                     "model": net.state_dict(),
                     "optimizer": adam.state_dict(),
-                    "schedule": schedule.state_dict() if schedule is not None else None,
+                    "schedule": schedule.state_dict(),
                     "data": data,
                     "state": state.to_dict(),
                 },
@@ -250,7 +248,7 @@ def _train(
                 meter.load_state_dict(state.meter)
             before, start = state.seconds, time.perf_counter()
             progress.epoch(epoch + 1, state.batch)
-            lr = adam.param_groups[0]["lr"]
+            lr = schedule.first_rate(epoch)
             model.train()
             train.set_epoch(epoch)
             for number, batch in enumerate(islice(train, state.batch, None), state.batch):
@@ -262,7 +260,13 @@ def _train(
                     raise _diverged(f"loss of epoch {epoch + 1}, batch {number + 1}", value, lr)
                 optimizer.zero_grad()
                 fabric.backward(loss)
+                if training.clip is not None:
+                    # A gradient that is not finite shows in the next loss; 16-mixed skips it.
+                    fabric.clip_gradients(
+                        model, optimizer, max_norm=training.clip, error_if_nonfinite=False
+                    )
                 optimizer.step()
+                schedule.end_step()
                 meter.update(prediction, target, loss)
                 progress.step(value)
                 if run is not None and (slow := busy.message()):
@@ -297,14 +301,8 @@ def _train(
             row["val_seconds"] = time.perf_counter() - start
             state.history.append(row)
             state.batch, state.meter, state.seconds = 0, None, 0.0
-            with warnings.catch_warnings():
-                # A run resumed after the last batch of an epoch has made no optimizer step yet.
-                warnings.filterwarnings("ignore", message="Detected call of .lr_scheduler.step")
-                if isinstance(schedule, ReduceLROnPlateau):
-                    schedule.step(val_scores["loss"])
-                elif schedule is not None:
-                    schedule.step()
-            if training.schedule == "plateau" and adam.param_groups[0]["lr"] < training.min_lr:
+            schedule.end_epoch(val_scores["loss"])
+            if training.schedule == "plateau" and schedule.rate < training.min_lr:
                 state.stopped = "rate"
             elif len(state.history) >= training.epochs:
                 state.stopped = "epochs"
@@ -349,14 +347,6 @@ def _train(
         run.log(str(result))
     fabric.barrier()
     return result
-
-
-def _schedule(training: TrainingConfig, adam: Adam) -> ReduceLROnPlateau | StepLR | None:
-    if training.schedule == "plateau":
-        return ReduceLROnPlateau(adam, factor=training.factor, patience=training.patience)
-    if training.schedule == "step":
-        return StepLR(adam, training.step, training.factor)
-    return None
 
 
 def _may_pass(net: Module, state: State) -> bool:

@@ -2,6 +2,7 @@ r"""The user's own data in a run: their splits, their task and their objective."
 
 import os
 import statistics
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from fognn.datasets.encodings import RWSE, random_walks
 from fognn.datasets.graph_checks import count_values
 from fognn.datasets.molecules import ATOM_COLUMNS, BOND_COLUMNS
 from fognn.datasets.own_data import OwnData, read_own_data
@@ -65,9 +67,24 @@ def open_own(data: DataConfig) -> OwnData:
     Args:
         data (DataConfig): The data.
     """
-    if is_given(data.name):
-        return given_data(data.name, data.task)
-    return _read_once(*_key(data))
+    return _encoded_once(_key(data), data.rwse) if data.rwse else _open_key(_key(data))
+
+
+def _open_key(key: tuple[Any, ...]) -> OwnData:
+    return given_data(*key) if is_given(key[0]) else _read_once(*key)
+
+
+# Cached like the data.
+@lru_cache(maxsize=2)
+def _encoded_once(key: tuple[Any, ...], steps: int) -> OwnData:
+    own = _open_key(key)
+    with memory_errors(source_too_large(own.name)):
+        walks = [random_walks(graph, steps) for graph in own.graphs]
+    graphs = []
+    for graph, walk in zip(own.graphs, walks, strict=True):
+        graphs.append(copy(graph))  # a user's graph stays as it is
+        graphs[-1][RWSE] = walk
+    return replace(own, graphs=graphs)
 
 
 def _key(data: DataConfig) -> tuple[Any, ...]:
@@ -90,8 +107,8 @@ def _read_once(path: str, changed: object, *columns: Any) -> OwnData:
 
 # Cached, because the splits of one graph share it.
 @lru_cache(maxsize=1)
-def _packed_once(name: str, *key: Any) -> PackedGraph:
-    own = given_data(name, *key) if is_given(name) else _read_once(name, *key)
+def _packed_once(key: tuple[Any, ...], steps: int) -> PackedGraph:
+    own = _encoded_once(key, steps) if steps else _open_key(key)
     return PackedGraph(own.graphs[0])
 
 
@@ -100,7 +117,7 @@ def _packed_once(name: str, *key: Any) -> PackedGraph:
 def _splits_once(
     key: tuple[Any, ...], split: str | None, seed: int, fraction: float, fold: int | None
 ) -> dict[str, Tensor]:
-    own = given_data(*key) if is_given(key[0]) else _read_once(*key)
+    own = _open_key(key)
     order = epoch_order(len(own.items), shuffle=True, seed=seed)
     return own.splits(split, order, fraction, fold)
 
@@ -154,7 +171,7 @@ def open_own_split(
     }
     if open_own(data).nodes is None:
         return PackedLoader(own_graphs(data, split), **options)
-    graph = _packed_once(*_key(data))
+    graph = _packed_once(_key(data), data.rwse)
     mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
     mask[own_splits(data)[split]] = True
     if data.neighbors is None:
@@ -180,6 +197,7 @@ def own_task(data: DataConfig) -> Task:
         **scale,
         node_input=own.node_input,
         names=targets.classes or targets.names,
+        encodings=data.rwse,
     )
 
 

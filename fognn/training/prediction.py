@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Batch, Data
 
+from fognn.datasets.encodings import random_walks
 from fognn.datasets.graph_files import read_graphs
 from fognn.datasets.molecules import ATOM_COLUMNS
 from fognn.datasets.own_data import fill_inputs
@@ -233,6 +234,8 @@ def _inputs(graph: Data, task: Task, dtype: torch.dtype) -> Data:
     part = Data(x=_cast(x, dtype), edge_index=graph.edge_index, y=torch.zeros(1))
     if reads_edges and edge_attr is not None:
         part.edge_attr = _cast(edge_attr, dtype)
+    if task.encodings:
+        part.rwse = random_walks(part, task.encodings).to(dtype)
     return part
 
 

@@ -115,7 +115,9 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
         path (Path): The folder.
         config (Config): The run.
         longer (bool, optional): If set to :obj:`True`, the folder can also be that of a run with
-            fewer epochs and otherwise the same settings. (default: :obj:`False`)
+            fewer epochs and otherwise the same settings. With the schedule ``"cosine"`` that
+            raises: the learning rates of the epochs before depend on the number of epochs.
+            (default: :obj:`False`)
     """
     file = path / "config.yaml"
     if not file.exists():
@@ -130,10 +132,17 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
                 f"has {foreign[0]!r} and no config.yaml"
             )
         return
-    there = Config.read(file)
-    if longer and there.training.epochs < config.training.epochs:
-        there = there.with_values({"training.epochs": config.training.epochs})
+    there, epochs = Config.read(file), config.training.epochs
+    before = there.training.epochs
+    if longer and before < epochs:
+        there = there.with_values({"training.epochs": epochs})
     differences = there.differences(config)
+    if longer and before < epochs and not differences and config.training.schedule == "cosine":
+        raise ValueError(
+            f"config: training.epochs must be {before} for the run in {str(path)!r}, because the "
+            f"learning rates of the schedule 'cosine' depend on it, got {epochs}: name another "
+            "folder to train a new run"
+        )
     if differences:
         raise ValueError(
             f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, in the folder "

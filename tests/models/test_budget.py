@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from torch_geometric.nn import TAGConv
 
@@ -89,3 +91,17 @@ def test_a_host_that_needs_edge_features() -> None:
 def test_a_budget_that_is_no_number_of_parameters(budget: int) -> None:
     with pytest.raises(ValueError, match=r"budget must be a positive int, got"):
         budget_settings("gcn", TASKS["zinc"], budget)
+
+
+@pytest.mark.parametrize("host", ["gin", "gatedgcn-e"])
+@pytest.mark.parametrize("layers", [8, 10])
+def test_networks_with_all_modern_settings(host: str, layers: int) -> None:
+    task = replace(TASKS["zinc"], encodings=20)
+    settings = {"layers": layers, "ffn": 2, "edge_features": True, "readout": "sum"}
+    found = budget_settings(host, task, 103_900, **settings)
+    sizes = {
+        name: count_parameters(create_model(name, task, **settings, **widths))
+        for name, widths in found.items()
+    }
+    assert sizes[f"{host}+fog"] <= sizes[host] <= 105_000
+    assert sizes[f"{host}+fog"] >= 102_800

@@ -175,3 +175,80 @@ def test_a_setting_of_any_value_is_taken_or_a_value_error(name: str, setting: st
         # Any other exception ends the test.
         with suppress(ValueError):
             create_model(name, "zinc", **{setting: value})
+
+
+@pytest.mark.parametrize("name", ["fog", "gcn", "gin+fog", "gatedgcn-e+fog"])
+def test_feed_forward_blocks(name: str) -> None:
+    plain = create_model(name, TASK, channels=12, layers=3)
+    for none in (None, 0, 0.0):
+        same = create_model(name, TASK, channels=12, layers=3, ffn=none)
+        assert same.state_dict().keys() == plain.state_dict().keys()
+    net = create_model(name, TASK, channels=12, layers=3, ffn=1.5, dropout=0.1)
+    assert [block.feed_forward.hidden for block in net.blocks] == [18] * 3
+    assert {block.feed_forward.dropout for block in net.blocks} == {0.1}
+    own = 12 * 18 + 18 + 18 * 12 + 12 + 2 * 12
+    assert count_parameters(net) == count_parameters(plain) + 3 * own
+    out = net(torch.randn(5, 4), torch.tensor([[0, 1], [1, 2]]), torch.randn(2, 2))
+    assert out.shape == (1, 3)
+    with pytest.raises(ValueError, match=r"ffn must be the factor .* got -1"):
+        create_model(name, TASK, ffn=-1)
+
+
+@pytest.mark.parametrize("name", ["gcn", "gin"])
+def test_readout(name: str) -> None:
+    usual = create_model(name, TASK).head.readout
+    assert usual == ("sum" if name == "gin" else "mean")
+    for readout in ("mean", "sum"):
+        assert create_model(name, TASK, readout=readout).head.readout == readout
+    with pytest.raises(ValueError, match=r"readout must be .*got 'max'"):
+        create_model(name, TASK, readout="max")
+    with pytest.raises(ValueError, match="readout must be None for outputs on nodes, got 'sum'"):
+        create_model(name, Task("node", 2, node_channels=4), readout="sum")
+
+
+TAKE_EDGES = ["fog", *(f"{h}{f}" for h in ("gcn", "gat", "gin", "graphsage") for f in ("", "+fog"))]
+
+
+@pytest.mark.parametrize("name", [*TAKE_EDGES, "gatedgcn-e+fog"])
+@pytest.mark.parametrize(
+    "edges", [{"edge_tokens": 4}, {"edge_tokens": (3, 2)}, {"edge_channels": 2}]
+)
+def test_edge_features(name: str, edges: dict[str, Any]) -> None:
+    """All layers read them: a change of one edge changes the output."""
+    torch.manual_seed(0)
+    task = Task("node", 3, node_channels=4, **edges)
+    net = create_model(name, task, channels=32, layers=2, edge_features=True).eval()
+    for block in net.blocks:
+        parts = [part for part in (block.conv, getattr(block.conv, "conv", None)) if part]
+        parts += [block.conv.fog] if hasattr(block.conv, "fog") else []
+        assert [p.edge_dim for p in parts if hasattr(p, "edge_dim")] or "gated" in name
+        assert all(part.edge_dim == 32 for part in parts if hasattr(part, "edge_dim"))
+    x, edge_index = torch.randn(6, 4), torch.randint(0, 6, (2, 20))
+    if "edge_channels" in edges:
+        attr = torch.randn(20, 2)
+        other = attr + torch.eye(20)[:, :1]
+    else:
+        attr = torch.zeros((20, 2) if isinstance(edges["edge_tokens"], tuple) else 20).long()
+        other = attr.clone()
+        other[0] = 1
+    with torch.no_grad():
+        out = net(x, edge_index, attr)
+        assert not torch.equal(net(x, edge_index, other), out)
+        # The order of the edges does not matter.
+        perm = torch.randperm(20)
+        again = net(x, edge_index[:, perm], other[perm])
+        torch.testing.assert_close(again, net(x, edge_index, other))
+    with pytest.raises(ValueError, match="edge_attr must be given"):
+        net(x, edge_index)
+
+
+def test_edge_features_of_other_networks() -> None:
+    with pytest.raises(ValueError, match=r"edge_features must be False .*'gatedgcn-e\+fog'"):
+        create_model("gatedgcn+fog", TASK, edge_features=True)
+    with pytest.raises(ValueError, match="edge_features must be a bool, got 2"):
+        create_model("gcn", TASK, edge_features=2)
+    bare = Task("graph", 3, node_channels=4)
+    with pytest.raises(ValueError, match=r"task must have edge_tokens .* edge_features=True"):
+        create_model("gcn", bare, edge_features=True)
+    plain, same = (create_model("gatedgcn-e", TASK, edge_features=f) for f in (False, True))
+    assert count_parameters(plain) == count_parameters(same)

@@ -66,7 +66,7 @@ def test_a_setting_by_its_dotted_name_or_its_last_part() -> None:
         ({"training.factor": 2}, r"training\.factor .*above 0 and at most 1, got 2"),
         ({"training.loss": "l3"}, r"training\.loss must be one of 'l1'.*got 'l3'"),
         ({"training.loss": "cross_entropy"}, r"training\.metric must fit training\.loss"),
-        ({"training.schedule": "cosine"}, r"training\.schedule must be one of 'plateau'.*'cosine'"),
+        ({"training.schedule": "cyclic"}, r"training\.schedule must be one of 'plateau'.*'cyclic'"),
         ({"data.fraction": 1.1}, r"data\.fraction .*above 0 and at most 1, got 1\.1"),
         ({"data.fold": 0}, r"data\.fold .*at least 1, got 0"),
         ({"data.fold": "first"}, r"data\.fold .*an int.*got 'first'"),

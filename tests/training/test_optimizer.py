@@ -1,0 +1,206 @@
+"""AdamW, the cosine schedule with warm-up, and gradients of a limited norm."""
+
+import json
+import math
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_runs import metrics, tiny
+from torch.optim.lr_scheduler import CosineAnnealingLR
+
+from fognn.training import Config, Result, Stopped, TrainingConfig, fit, loop
+from fognn.training.checkpoint import read_checkpoint
+from fognn.training.optimizer import Schedule, cosine_factor, make_optimizer
+
+MODERN = {
+    "training__optimizer": "adamw",
+    "training__schedule": "cosine",
+    "training__warmup": 1,
+    "training__clip": 0.5,
+    "training__weight_decay": 0.1,
+    "training__min_lr": 0.0,
+    "model__dropout": 0.3,
+}
+
+
+def test_defaults_do_not_change_the_digest() -> None:
+    plain = tiny()
+    given = tiny(training__optimizer="adam", training__warmup=0, training__clip=None)
+    assert plain.digest() == given.digest() == "0008ac33"
+    assert tiny(**MODERN).digest() != plain.digest()
+
+
+def test_rates_of_a_cosine() -> None:
+    training = TrainingConfig(
+        "l1", "mae", schedule="cosine", lr=0.1, min_lr=0.01, warmup=2, epochs=5
+    )
+    rates = [0.1 * cosine_factor(training, 10, step) for step in range(51)]
+    torch.testing.assert_close(
+        torch.tensor(rates[:20]), torch.linspace(0.005, 0.1, 20)
+    )  # never 0: the first step moves, too
+    # Afterwards it is torch's cosine, whose recursive form rounds differently.
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    theirs = CosineAnnealingLR(optimizer, T_max=30, eta_min=0.01)
+    expected = []
+    for _ in range(31):
+        expected.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        theirs.step()
+    torch.testing.assert_close(torch.tensor(rates[20:]), torch.tensor(expected))
+    assert rates[-1] == pytest.approx(0.01)
+
+
+def test_the_rates_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One rate for each step; the column has that of the first step of an epoch."""
+    seen = []
+    original = Schedule.end_step
+
+    def end_step(self: Schedule) -> None:
+        seen.append(self.rate)
+        original(self)
+
+    monkeypatch.setattr(Schedule, "end_step", end_step)
+    config = tiny(**MODERN)
+    fit(config, tmp_path / "run", quiet=True)
+    cosine = [1e-3 * (1 + math.cos(math.pi * part)) / 2 for part in (0, 0.25, 0.5, 0.75)]
+    assert seen == pytest.approx([5e-4, 1e-3, *cosine])
+    assert [float(row["lr"]) for row in metrics(tmp_path / "run")] == seen[::2]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 5, 6])
+def test_stopped_at_any_step_it_has_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Path, step: int
+) -> None:
+    steps = iter(range(1, 1000))
+    original = loop.answer
+
+    def answer(*args: Any) -> Any:
+        if next(steps) == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "answer", answer)
+        with pytest.raises(Stopped):
+            fit(tiny(**MODERN), tmp_path / "run", quiet=True)
+    fit(tiny(**MODERN), tmp_path / "run", quiet=True)
+    assert metrics(tmp_path / "run") == metrics(whole)
+    mine, theirs = (read_checkpoint(path / "last.ckpt") for path in (tmp_path / "run", whole))
+    for name, value in theirs["model"].items():
+        assert torch.equal(mine["model"][name], value), name
+    assert mine["schedule"] == theirs["schedule"]
+    for number, moments in theirs["optimizer"]["state"].items():
+        for name, value in moments.items():
+            assert torch.equal(mine["optimizer"]["state"][number][name], value)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    fit(tiny(**MODERN), folder, quiet=True)
+    return folder
+
+
+def test_a_cosine_cannot_be_extended(tmp_path: Path) -> None:
+    result = fit(tiny(**MODERN), tmp_path / "run", quiet=True)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    longer = tiny(**MODERN, training__epochs=5)
+    with pytest.raises(ValueError, match=r"training.epochs must be 3 .* 'cosine' .* got 5"):
+        fit(longer, tmp_path / "run", quiet=True)
+    assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    assert Result.read(tmp_path / "run") == result
+    # As the message says: in another folder.
+    assert fit(longer, tmp_path / "other", quiet=True).epochs == 5
+
+
+def test_weight_decay_of_adamw_is_decoupled(tmp_path: Path) -> None:
+    """One step from scratch: the weights shrink by lr x decay, and move by lr x sign(gradient)."""
+    values = {"training__weight_decay": 0.1, "training__epochs": 1, "training__batch_size": 8}
+    config = tiny("gcn", training__optimizer="adamw", training__schedule="none", **values)
+    fit(config, tmp_path / "run", quiet=True)
+    after = read_checkpoint(tmp_path / "run" / "last.ckpt")["model"]
+    net, gradients = _gradients(config)
+    for name, before in net.items():
+        clear = gradients[name].abs() > 1e-6
+        expected = before * (1 - 1e-3 * 0.1) - 1e-3 * gradients[name].sign()
+        torch.testing.assert_close(after[name][clear], expected[clear], rtol=0, atol=2e-5)
+
+
+def _gradients(config: Config) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    parts = loop.Parts.of(config)
+    (batch,) = parts.train
+    out = parts.net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
+    loop.loss_of("balanced_cross_entropy", out, batch.y).backward()
+    named = dict(parts.net.named_parameters())
+    grads = {name: p.grad for name, p in named.items() if p.grad is not None}
+    return {name: named[name].detach() for name in grads}, grads
+
+
+def test_gradients_are_clipped(tmp_path: Path) -> None:
+    """Adam's first moment after one step is a tenth of the gradient that it got."""
+    values = {"training__epochs": 1, "training__batch_size": 8, "training__schedule": "none"}
+    config = tiny("gcn", training__clip=0.01, training__weight_decay=0.0, **values)
+    fit(config, tmp_path / "run", quiet=True)
+    saved = read_checkpoint(tmp_path / "run" / "last.ckpt")["optimizer"]["state"]
+    _, gradients = _gradients(config)
+    norm = torch.cat([value.flatten() for value in gradients.values()]).norm()
+    assert norm > 0.01
+    moments = [saved[number]["exp_avg"] for number in sorted(saved)]
+    for moment, gradient in zip(moments, gradients.values(), strict=True):
+        torch.testing.assert_close(moment, 0.1 * gradient * 0.01 / norm, rtol=1e-4, atol=1e-8)
+
+
+def test_two_ranks_are_like_one(tmp_path: Path) -> None:
+    values = MODERN | {"model__dropout": 0.0, "training__clip": 0.05}
+    one = fit(tiny(**values), tmp_path / "one", quiet=True)
+    two = fit(tiny(**values, machine__ranks=2), tmp_path / "two", quiet=True)
+    assert (one.ranks, two.ranks) == (1, 2)
+    for mine, other in zip(metrics(one.folder), metrics(two.folder), strict=True):
+        assert mine["lr"] == other["lr"]
+        assert float(mine["train_loss"]) == pytest.approx(float(other["train_loss"]), rel=1e-4)
+    # Not the weights: Adam turns the rounding error of a gradient that is 0 into a step.
+    states = [read_checkpoint(run.folder / "last.ckpt")["optimizer"]["state"] for run in (one, two)]
+    for number, moments in states[0].items():
+        other = states[1][number]["exp_avg"]
+        torch.testing.assert_close(moments["exp_avg"], other, rtol=1e-2, atol=1e-5)
+
+
+def test_mixed_precision_is_clipped_before_the_step(tmp_path: Path) -> None:
+    config = tiny(**MODERN, precision="bf16-mixed")
+    assert fit(config, tmp_path / "run", quiet=True).epochs == 3
+    weights = [torch.nn.Parameter(torch.zeros(1))]
+    for precision, fused in (("16-mixed", False), ("32-true", True)):
+        optimizer = make_optimizer(tiny(**MODERN, precision=precision), weights)
+        assert optimizer.defaults["fused"] is fused
+        assert type(optimizer) is torch.optim.AdamW
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"warmup": 2}, "training.warmup must be 0 unless .* 'cosine', got 2 with 'plateau'"),
+        ({"warmup": 3, "schedule": "cosine"}, "training.warmup must be below .*got 3 and 3"),
+        (
+            {"min_lr": 1.0, "schedule": "cosine"},
+            "training.min_lr must not be .*1.0 and 0.001",
+        ),
+        ({"clip": 0.0}, "training.clip .*got 0"),
+        ({"clip": math.inf}, "training.clip"),
+        ({"optimizer": "sgd"}, "training.optimizer .*'adam'.*'sgd'"),
+    ],
+)
+def test_wrong_settings(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TrainingConfig("l1", "mae", **{"epochs": 3, **values})
+
+
+def test_the_config_file(whole: Path) -> None:
+    config = Config.read(whole / "config.yaml")
+    assert config == tiny(**MODERN)
+    result = json.loads((whole / "result.json").read_text())
+    assert result["stopped"] == "epochs"
