@@ -274,7 +274,8 @@ CATALOG: tuple[DatasetInfo, ...] = (
         origin="official zips, downloaded",
         files=(tuple(SOURCES.values()),),
         facts=_facts(
-            "Prototypical Networks (arXiv 1703.05175): 1,028, 172 and 423 characters, 4 rotations",
+            "Matching Networks (arXiv 1606.04080): 1,200 and 423 characters, 4 rotations of each; "
+            "172 of the 1,200 are for validation",
             {"classes": (4112, 688, 1692)},
             all={"height": "28", "images a class, fewest": "20", "images a class, most": "20"},
         ),

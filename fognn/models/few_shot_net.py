@@ -116,9 +116,10 @@ class FewShotNet(Module):
         wrong = checks.outside(label, self.n_way)
         if wrong is not None:
             raise ValueError(f"FewShotNet: label must lie in 0..{self.n_way - 1}, got {wrong}")
-        queries = query.size(1) if several else 1
+        query = query if several else query.unsqueeze(1)
+        queries = query.size(1)
         # The support set passes the CNN once, and stands for one copy of it for each query.
-        image = torch.cat([support.flatten(0, 1), query.flatten(0, 1) if several else query])
+        image = torch.cat([support.flatten(0, 1), query.flatten(0, 1)])
         repeats = Repeats((batch * images, batch * queries), (queries, 1))
         feature = self.cnn(image, repeats)
         code = F.one_hot(label.long(), self.n_way).to(feature.dtype)

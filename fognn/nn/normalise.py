@@ -26,11 +26,6 @@ class Repeats(NamedTuple):
     sizes: tuple[int, ...]
     counts: tuple[int, ...]
 
-    @property
-    def total(self) -> int:
-        r"""The number of rows with all repetitions."""
-        return sum(size * count for size, count in zip(self.sizes, self.counts, strict=True))
-
 
 def repeated_norm(norm: Any, x: Tensor, repeats: Repeats) -> Tensor:
     r"""Returns the output of a BatchNorm for the distinct rows of a batch.
@@ -67,11 +62,25 @@ def _normalised(norm: Any, x: Tensor, repeats: Repeats) -> Tensor:
         squares.append(var * counts[-1])
     total = sum(counts)
     weight = x.new_tensor(counts).unsqueeze(1)
-    mean = (weight * torch.stack(means)).sum(0) / total
-    square = torch.stack(squares) + weight * (torch.stack(means) - mean).square()
-    var = square.sum(0) / total
+    mean, square = merged_moments(weight, torch.stack(means), torch.stack(squares), total)
+    var = square / total
     move_statistics(norm, mean, var * (total / (total - 1)))
     return Normalise.apply(x, norm.weight, norm.bias, mean, var, total, norm.eps, None, repeats)
+
+
+def merged_moments(
+    counts: Tensor, means: Tensor, squares: Tensor, total: int
+) -> tuple[Tensor, Tensor]:
+    """Returns the mean and the sum of squared deviations of each channel over parts of a batch.
+
+    Args:
+        counts (torch.Tensor): The number of values of a channel in each part, ``[parts, 1]``.
+        means (torch.Tensor): Their means, ``[parts, channels]``.
+        squares (torch.Tensor): Their sums of squared deviations, ``[parts, channels]``.
+        total (int): The sum of the counts.
+    """
+    mean = (counts * means).sum(dim=0) / max(total, 1)
+    return mean, (squares + counts * (means - mean).square()).sum(dim=0)
 
 
 class Normalise(Function):

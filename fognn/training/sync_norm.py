@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import BatchNorm1d, BatchNorm2d, Module
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from fognn.nn.normalise import Normalise, precision_of
+from fognn.nn.normalise import Normalise, merged_moments, precision_of
 from fognn.nn.norms import move_statistics
 
 
@@ -147,5 +147,4 @@ def _moments(x: Tensor) -> tuple[int, Tensor, Tensor]:
     dist.all_gather(list(gathered.unbind()), message)
     means, squares, counts = gathered.split([channels, channels, 1], dim=1)
     total = int(counts.sum())
-    mean = (counts * means).sum(dim=0) / max(total, 1)
-    return total, mean, (squares + counts * (means - mean).square()).sum(dim=0)
+    return total, *merged_moments(counts, means, squares, total)
