@@ -7,7 +7,7 @@ from fognn.models.heads import _Head
 from fognn.models.summary import summary
 from fognn.nn import FOG, Block
 from fognn.nn.fog import warn_of_dead_units
-from fognn.ops import Adjacency, EdgeTable, adjacency
+from fognn.ops import Adjacency, OptEdges, adjacency
 from fognn.utils import checks
 
 
@@ -125,9 +125,7 @@ class GraphNet(Module):
             answer = self.scale(answer)
         return given.unsort(answer) if self.head.level == "edge" else answer
 
-    def _encode_edges(
-        self, adj: Adjacency, edge_attr: Tensor | None, explained: bool
-    ) -> Tensor | EdgeTable | None:
+    def _encode_edges(self, adj: Adjacency, edge_attr: Tensor | None, explained: bool) -> OptEdges:
         if self.edge_encoder is None:
             return None
         if isinstance(self.edge_encoder, ConstantEncoder):

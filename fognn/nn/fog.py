@@ -12,7 +12,7 @@ from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import Adjacency, EdgeTable, adjacency, edge_sum, kron_linear, spmm
+from fognn.ops import Adjacency, EdgeTable, OptEdges, adjacency, edge_sum, kron_linear, spmm
 from fognn.utils import checks
 
 
@@ -161,7 +161,7 @@ class FOG(GraphLayer):
         x: Tensor | PairTensor,
         edge_index: Adj,
         edge_weight: OptTensor = None,
-        edge_attr: Tensor | EdgeTable | None = None,
+        edge_attr: OptEdges = None,
     ) -> Tensor:
         dtype = self.lin_vu.weight.dtype
         source, target = node_pair("FOG", x, self.in_channels, dtype, self.check)
@@ -202,7 +202,7 @@ class FOG(GraphLayer):
         h_source: Tensor,
         h_target: Tensor,
         edge_weight: OptTensor = None,
-        edge_attr: Tensor | EdgeTable | None = None,
+        edge_attr: OptEdges = None,
     ) -> Tensor:
         r"""Returns the output from :meth:`shrink` of sources and targets."""
         edge_weight = self.masked(adj, edge_weight)
@@ -213,7 +213,7 @@ class FOG(GraphLayer):
         adj: Adjacency,
         h_source: Tensor,
         edge_weight: OptTensor,
-        edge_attr: Tensor | EdgeTable | None,
+        edge_attr: OptEdges,
     ) -> Tensor:
         h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
         if self.lin_e is not None and edge_attr is not None:

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch_geometric.typing import OptTensor
 
 from fognn.nn.fog import FOG, fog_widths
-from fognn.ops import Adjacency, EdgeTable, kron_linear, segment_sum, spmm
+from fognn.ops import Adjacency, OptEdges, kron_linear, segment_sum, spmm
 from fognn.utils import checks
 
 __all__ = ["FOG_KINDS", "FOGControl"]
@@ -107,7 +107,7 @@ class FOGControl(FOG):
         h_source: Tensor,
         h_target: Tensor,
         edge_weight: OptTensor = None,
-        edge_attr: Tensor | EdgeTable | None = None,
+        edge_attr: OptEdges = None,
     ) -> Tensor:
         masked = self.masked(adj, edge_weight)
         if self.kind == "kron-neighbours":

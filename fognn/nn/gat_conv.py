@@ -7,7 +7,7 @@ from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, node_pair
-from fognn.ops import EdgeTable, adjacency, edge_softmax, map_edges, rows_of_edges, spmm
+from fognn.ops import OptEdges, adjacency, edge_softmax, map_edges, rows_of_edges, spmm
 from fognn.utils import checks
 
 
@@ -86,7 +86,7 @@ class GATConv(GraphLayer):
         self,
         x: Tensor | PairTensor,
         edge_index: Adj,
-        edge_attr: Tensor | EdgeTable | None = None,
+        edge_attr: OptEdges = None,
     ) -> Tensor:
         dtype = self.att_src.dtype
         source, target = node_pair("GATConv", x, self.in_channels, dtype)

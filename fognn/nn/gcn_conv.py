@@ -7,7 +7,7 @@ from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import Adjacency, EdgeTable, adjacency, edge_sum, segment_sum, spmm
+from fognn.ops import Adjacency, OptEdges, adjacency, edge_sum, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -78,7 +78,7 @@ class GCNConv(GraphLayer):
         x: Tensor | PairTensor,
         edge_index: Adj,
         edge_weight: OptTensor = None,
-        edge_attr: Tensor | EdgeTable | None = None,
+        edge_attr: OptEdges = None,
     ) -> Tensor:
         dtype = self.bias.dtype
         source, target = node_pair("GCNConv", x, self.in_channels, dtype)

@@ -11,7 +11,7 @@ from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import EdgeTable, adjacency, map_edges, relu_sum, spmm
+from fognn.ops import OptEdges, adjacency, map_edges, relu_sum, spmm
 from fognn.utils import checks
 
 
@@ -85,7 +85,7 @@ class GINConv(GraphLayer):
         x: Tensor | PairTensor,
         edge_index: Adj,
         edge_weight: OptTensor = None,
-        edge_attr: Tensor | EdgeTable | None = None,
+        edge_attr: OptEdges = None,
     ) -> Tensor:
         source, target = node_pair("GINConv", x, self.in_channels, self.eps.dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))

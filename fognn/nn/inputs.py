@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch_geometric.typing import PairTensor
 
-from fognn.ops import Adjacency, EdgeTable
+from fognn.ops import Adjacency, EdgeTable, OptEdges
 from fognn.utils import checks
 
 
@@ -47,10 +47,10 @@ def edge_weights(owner: str, adj: Adjacency, weight: Tensor | None) -> Tensor | 
 def edge_features(
     owner: str,
     adj: Adjacency,
-    value: Tensor | EdgeTable | None,
+    value: OptEdges,
     channels: int | None,
     dtype: torch.dtype,
-) -> Tensor | EdgeTable | None:
+) -> OptEdges:
     """Returns edge features, ``[num_edges, channels]`` or a table of them, in the order of
     ``adj``."""
     if channels is None:

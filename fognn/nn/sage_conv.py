@@ -7,7 +7,16 @@ from torch_geometric.utils import scatter
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, node_pair
-from fognn.ops import Adjacency, EdgeTable, adjacency, edge_sum, map_edges, rows_of_edges, spmm
+from fognn.ops import (
+    Adjacency,
+    EdgeTable,
+    OptEdges,
+    adjacency,
+    edge_sum,
+    map_edges,
+    rows_of_edges,
+    spmm,
+)
 from fognn.utils import checks
 
 
@@ -81,7 +90,7 @@ class SAGEConv(GraphLayer):
         self,
         x: Tensor | PairTensor,
         edge_index: Adj,
-        edge_attr: Tensor | EdgeTable | None = None,
+        edge_attr: OptEdges = None,
     ) -> Tensor:
         dtype = self.lin_U.weight.dtype
         source, target = node_pair("SAGEConv", x, self.in_channels, dtype)
@@ -99,7 +108,7 @@ class SAGEConv(GraphLayer):
         centre = pooled if source is target else self.lin_P(target).relu()
         return normalize(self.lin_U(torch.cat([centre, neighbours], dim=1))).relu()
 
-    def _mean(self, adj: Adjacency, x: Tensor, edges: Tensor | EdgeTable | None) -> Tensor:
+    def _mean(self, adj: Adjacency, x: Tensor, edges: OptEdges) -> Tensor:
         mask = self.edge_mask(adj)
         if edges is None:
             return self._reduce(adj, x)
