@@ -40,8 +40,8 @@ def budget_settings(
     within 1 % of :obj:`budget`, FOG not more than the host.
 
     The width of all layers, ``channels``, is too coarse for this: one more channel can be 3 % more
-    parameters. Therefore one more width is adjusted: ``head_channels``, or ``hidden`` of GIN; see
-    :func:`create_model`. It stays as near to its default as possible.
+    parameters. Therefore one more width is adjusted: ``head_channels``, or ``hidden`` of GIN with
+    its own head; see :func:`create_model`. It stays as near to its default as possible.
 
     Args:
         host (str): A host, such as ``"gcn"``, or ``"fog"``.
@@ -85,7 +85,8 @@ def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> 
         settings (dict): Other settings of :func:`create_model`.
     """
     host = HOSTS.get(name.removesuffix("+fog"))
-    fine = "hidden" if host is not None and host.jumping else "head_channels"
+    jumping = host is not None and host.jumping and settings.get("head") != "mlp"
+    fine = "hidden" if jumping else "head_channels"
     found: list[Size] = []
     nearest: int | None = None
     for channels, one in _candidates(name, task, budget, settings):

@@ -102,7 +102,7 @@ HOSTS = {
 # Without those of a user's register_host; the last three are those of fognn.models.pyg_hosts.
 BUILT_IN = (*HOSTS, "film", "gatv2", "pna")
 # Settings of all networks on graphs.
-NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "edge_features", "readout")
+NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "edge_features", "readout", "head")
 # Settings of networks with FOG.
 FOG_SETTINGS = (
     "fog_channels",
@@ -150,12 +150,13 @@ def create_model(
             ``edge_features`` (:obj:`False`; if set to :obj:`True`, all layers and FOG take the
             encoded edge features of the task: their ``edge_dim``),
             ``readout`` (``"mean"`` or ``"sum"`` over a graph's nodes; that of the task, for GIN
-            the sum); beside a host: ``fog_channels`` (half of ``channels``); with FOG:
-            ``h1`` and ``h2`` (:func:`fognn.nn.fog_widths`), ``fog_kind`` (``"kron"``, FOG itself,
-            or a control: the ``kind`` of :class:`fognn.nn.FOGControl`), ``fog_norm``
-            (``"batch_norm"``), ``fog_act`` (``"relu"``), ``fog_eps`` (``1e-5``) and
-            ``fog_act_first`` (:obj:`True`, as in the paper), arguments of :class:`fognn.nn.FOG`;
-            all but GIN: ``head_channels`` (the first hidden width of the MLP at the end, half of
+            the sum), ``head`` (``"mlp"``, :class:`fognn.models.heads.MLPHead`, or for GIN
+            ``"jumping"``, :class:`fognn.models.heads.JumpingHead`); beside a host:
+            ``fog_channels`` (half of ``channels``); with FOG: ``h1`` and ``h2``
+            (:func:`fognn.nn.fog_widths`), ``fog_kind`` (``"kron"``, FOG itself, or a control: the
+            ``kind`` of :class:`fognn.nn.FOGControl`), ``fog_norm`` (``"batch_norm"``), ``fog_act``
+            (``"relu"``), ``fog_eps`` (``1e-5``) and ``fog_act_first`` (:obj:`True`, as in the
+            paper), arguments of :class:`fognn.nn.FOG`; with the head ``"mlp"``: ``head_channels`` (the first hidden width of the MLP, half of
             its input); and the host's settings: ``norm`` (GCN), ``heads`` (GAT, of all layers but
             the last; GATv2, of all layers), ``gate`` (GatedGCN), ``aggr`` and ``benchmark``
             (GraphSAGE), ``hidden`` (GIN, the inner width of each layer), ``degrees`` (PNA, the
@@ -206,6 +207,7 @@ def _graph_net(
     ffn: float | None = None,
     readout: str | None = None,
     edge_features: bool = False,
+    head: str | None = None,
     **options: Any,
 ) -> GraphNet:
     checks.positive_int("create_model", "channels", channels)
@@ -215,7 +217,7 @@ def _graph_net(
     host_name, _, fog_name = name.rpartition("+") if name.endswith("fog") else (name, "", "")
     host = HOSTS[host_name] if host_name else None
     allowed = host.options if host else ()
-    jumping = host is not None and host.jumping
+    jumping = _head(host, head) == "jumping"
     if jumping and head_channels is not None:
         options["head_channels"] = head_channels  # which no option of such a host is
     for option in options:
@@ -267,17 +269,24 @@ def _graph_net(
         after = FeedForward(channels, factor, dropout=dropout) if factor else None
         blocks.append(Block(conv, channels, act, dropout=dropout, feed_forward=after))
 
-    head: MLPHead | JumpingHead
+    readout = readout or ("sum" if host and host.jumping else task.readout)
+    ends: MLPHead | JumpingHead
     if jumping:
-        head = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout or "sum")
+        ends = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout)
     else:
-        readout = readout or task.readout
-        head = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
+        ends = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
     edge_encoder = _edge_encoder(name, task, channels, edges, shared)
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
     walks = WalkEncoder(task.encodings, channels) if task.encodings else None
     encoder = _node_encoder(task, channels)
-    return GraphNet(encoder, blocks, head, edge_encoder, scale, shared, walks)
+    return GraphNet(encoder, blocks, ends, edge_encoder, scale, shared, walks)
+
+
+def _head(host: Host | None, head: str | None) -> str:
+    allowed = ("jumping", "mlp") if host is not None and host.jumping else ("mlp",)
+    if head is not None:
+        checks.one_of("create_model", "head", head, allowed)
+    return head or allowed[0]
 
 
 def _check_edge_features(name: str, host: Host | None, edge_features: bool) -> None:

@@ -162,6 +162,7 @@ def _with_host(line: TableLine, lines: list[TableLine], at: str, over: str) -> T
         for host in lines
         if plus
         and (host.paper.model, host.paper.dataset) == (name, line.paper.dataset)
+        and host.paper.inputs == line.paper.inputs
         and not host.paper.reference
         and (_alike(host, line) or not (host.variant or line.variant))
         and _unsearched(host.changed) == _unsearched(line.changed)

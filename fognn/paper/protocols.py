@@ -40,7 +40,8 @@ def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
         **settings (optional): Settings of the network to change, as in :func:`fognn.paper.build`.
     """
     model = ModelConfig(name_of(row), model_settings(row) | settings)
-    return Config(_episodes(_data(row.dataset), row), model, _training(row), seed)
+    config = Config(_episodes(_data(row.dataset), row), model, _training(row), seed)
+    return config.with_values(row.values)
 
 
 def protocol(

@@ -33,16 +33,18 @@ RECIPES: dict[str, dict[str, Any]] = {
         "model.ffn": 2,
         "model.edge_features": True,
         "model.readout": "sum",
+        "model.head": "mlp",
+        "model.fog_act": "tanh",
         "model.fog_act_first": False,
         "training.optimizer": "adamw",
         "training.lr": 1e-3,
         "training.weight_decay": 1e-5,
         "training.schedule": "cosine",
-        "training.epochs": 500,
+        "training.epochs": 400,
         "training.warmup": 5,
         "training.min_lr": 0.0,
         "training.clip": 1.0,
-        "training.batch_size": 32,
+        "training.batch_size": 64,
     },
 }
 """The settings of each recipe. Those that do not fit the data or the network are left out, see
@@ -122,7 +124,7 @@ def _fits(setting: str, name: str, task: Task) -> bool:
         return edges and (host is None or host.edge_dim or host.edges == "features")
     if setting == "model.readout":
         return task.level == "graph"
-    return setting != "model.fog_act_first" or name.endswith("fog")
+    return not setting.startswith("model.fog_") or name.endswith("fog")
 
 
 def default_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,8 +28,8 @@ class Row:
             pooling of the nodes of a graph.
         lr (float): The initial learning rate.
         weight_decay (float): The weight of the L2 penalty.
-        schedule (str): ``"plateau"``, with ``patience`` and ``min_lr``, or ``"step"``, with
-            ``step`` and ``epochs``.
+        schedule (str): ``"plateau"``, with ``patience`` and ``min_lr``, ``"step"``, with ``step``
+            and ``epochs``, or ``"cosine"``, with ``min_lr`` and ``epochs``.
         batch_size (int): Number of graphs, or few-shot episodes, in a batch.
         metric (str): ``"accuracy"`` in %, ``"mae"`` or ``"f1"``.
         table (int, optional): The number of the table; :obj:`None` for a row of our own.
@@ -67,7 +67,11 @@ class Row:
         published_by (str, optional): That publication. (default: :obj:`""`)
         settings (dict, optional): Further settings of the network, as
             :func:`fognn.models.create_model` takes them. (default: :obj:`{}`)
+        values (dict, optional): Further settings of the run by name, such as
+            ``{"training.clip": 1.0}``. (default: :obj:`{}`)
         fraction (float, optional): Fraction of each split to use. (default: :obj:`None`)
+        inputs (str, optional): The inputs of the network, if other rows of its table with the same
+            network have more, such as ``"atoms only"``. (default: :obj:`""`)
         control (str, optional): What distinguishes a row of the table ``controls`` from others with
             the same network, such as ``"concat"``. (default: :obj:`""`)
         reference (str, optional): The id of the row that a control is compared with.
@@ -110,7 +114,9 @@ class Row:
     published: float | None = None
     published_by: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
     fraction: float | None = None
+    inputs: str = ""
     control: str = ""
     reference: str = ""
 
