@@ -7,7 +7,8 @@ from fognn.models.heads import _Head
 from fognn.models.summary import summary
 from fognn.nn import FOG, Block
 from fognn.nn.fog import warn_of_dead_units
-from fognn.ops import Adjacency, OptEdges, adjacency
+from fognn.ops import Adjacency, adjacency
+from fognn.ops.edge_table import OptEdges
 from fognn.utils import checks
 
 

@@ -156,12 +156,12 @@ def create_model(
             (:func:`fognn.nn.fog_widths`), ``fog_kind`` (``"kron"``, FOG itself, or a control: the
             ``kind`` of :class:`fognn.nn.FOGControl`), ``fog_norm`` (``"batch_norm"``), ``fog_act``
             (``"relu"``), ``fog_eps`` (``1e-5``) and ``fog_act_first`` (:obj:`True`, as in the
-            paper), arguments of :class:`fognn.nn.FOG`; with the head ``"mlp"``: ``head_channels`` (the first hidden width of the MLP, half of
-            its input); and the host's settings: ``norm`` (GCN), ``heads`` (GAT, of all layers but
-            the last; GATv2, of all layers), ``gate`` (GatedGCN), ``aggr`` and ``benchmark``
-            (GraphSAGE), ``hidden`` (GIN, the inner width of each layer), ``degrees`` (PNA, the
-            number of training nodes of each in-degree, from 0). For few-shot networks: the
-            arguments of :class:`FewShotNet`.
+            paper), arguments of :class:`fognn.nn.FOG`; with the head ``"mlp"``: ``head_channels``
+            (the first hidden width of the MLP, half of its input); and the host's settings:
+            ``norm`` (GCN), ``heads`` (GAT, of all layers but the last; GATv2, of all layers),
+            ``gate`` (GatedGCN), ``aggr`` and ``benchmark`` (GraphSAGE), ``hidden`` (GIN, the inner
+            width of each layer), ``degrees`` (PNA, the number of training nodes of each in-degree,
+            from 0). For few-shot networks: the arguments of :class:`FewShotNet`.
     """
     if pretrained:
         from fognn.models.weights import pretrained_model  # which imports this module

@@ -5,7 +5,8 @@ from torch import Tensor
 from torch_geometric.typing import OptTensor
 
 from fognn.nn.fog import FOG, fog_widths
-from fognn.ops import Adjacency, OptEdges, kron_linear, segment_sum, spmm
+from fognn.ops import Adjacency, kron_linear, segment_sum, spmm
+from fognn.ops.edge_table import OptEdges
 from fognn.utils import checks
 
 __all__ = ["FOG_KINDS", "FOGControl"]

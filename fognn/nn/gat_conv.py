@@ -7,7 +7,8 @@ from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, node_pair
-from fognn.ops import OptEdges, adjacency, edge_softmax, map_edges, rows_of_edges, spmm
+from fognn.ops import adjacency, edge_softmax, map_edges, rows_of_edges, spmm
+from fognn.ops.edge_table import OptEdges
 from fognn.utils import checks
 
 

@@ -7,7 +7,8 @@ from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import Adjacency, OptEdges, adjacency, edge_sum, segment_sum, spmm
+from fognn.ops import Adjacency, adjacency, edge_sum, segment_sum, spmm
+from fognn.ops.edge_table import OptEdges
 from fognn.utils import checks
 
 

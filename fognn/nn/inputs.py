@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 from torch_geometric.typing import PairTensor
 
-from fognn.ops import Adjacency, EdgeTable, OptEdges
+from fognn.ops import Adjacency, EdgeTable
+from fognn.ops.edge_table import OptEdges
 from fognn.utils import checks
 
 

@@ -10,13 +10,13 @@ from fognn.nn.inputs import edge_features, node_pair
 from fognn.ops import (
     Adjacency,
     EdgeTable,
-    OptEdges,
     adjacency,
     edge_sum,
     map_edges,
     rows_of_edges,
     spmm,
 )
+from fognn.ops.edge_table import OptEdges
 from fognn.utils import checks
 
 

@@ -1,9 +1,11 @@
 """The network of a row of the paper."""
 
+import dataclasses
 from typing import Any
 
 from torch.nn import Module
 
+from fognn.models import TASKS
 from fognn.models.registry import new_model
 from fognn.paper.rows import Row
 
@@ -23,7 +25,10 @@ def build(row: Row, **settings: Any) -> Module:
             ``aggr="mean"`` its GraphSAGE, ``gate="after"`` its GatedGCN; ``benchmark=True`` gives
             the GraphSAGE of the public benchmark, whose figures the paper quotes.
     """
-    task = None if row.few_shot else _TASKS.get(row.dataset, row.dataset.lower())
+    task = None
+    if not row.few_shot:
+        task = TASKS[_TASKS.get(row.dataset, row.dataset.lower())]
+        task = dataclasses.replace(task, encodings=row.values.get("data.rwse"))
     return new_model(name_of(row), task, **(model_settings(row) | settings))
 
 

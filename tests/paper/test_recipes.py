@@ -6,15 +6,20 @@ from typing import Any
 
 import pytest
 import torch
+from ledger_entries import entry
 from tiny_runs import molecules
 
 import fognn
 from fognn.datasets.graph_files import write_graphs
 from fognn.models import count_parameters
 from fognn.models.registry import new_model
-from fognn.paper import protocol
+from fognn.paper import Row, config_of, protocol
+from fognn.paper.build import build, name_of
+from fognn.paper.comparison import compare
 from fognn.paper.protocols import command_of
 from fognn.paper.recipes import RECIPES, recipe
+from fognn.paper.rows import rows_of
+from fognn.paper.tables import plan, runs_of
 from fognn.training import Config
 from fognn.training.config_section import assignments
 from fognn.training.data import task_of
@@ -110,3 +115,26 @@ def test_train_by_a_recipe(tmp_path: Path) -> None:
     assert again.val == result.val
     with pytest.raises(ValueError, match=r"recipe must be None with config.*'modern'"):
         fognn.train(config=tmp_path / "run" / "config.yaml", recipe="modern")
+
+
+@pytest.mark.parametrize("row", rows_of("modern"), ids=lambda row: row.id)
+def test_the_table_has_the_recipe(row: Row) -> None:
+    less = {"data.rwse": 0, "model.edge_features": False}
+    values = less if row.inputs == "atoms only" else {}
+    config = recipe("modern", "zinc", name_of(row), 3, values)
+    assert config == config_of(row, 3)
+    assert [run.key for run in runs_of(config)] == [f"{row.id}-seed3"]
+    assert size_of(config) == count_parameters(build(row)) == row.params
+    assert row.params is not None
+    assert row.params <= 105_000
+
+
+def test_a_host_has_the_inputs_of_its_line() -> None:
+    entries = [entry(run, 0.1 + 0.01 * place) for place, run in enumerate(plan("modern"))]
+    lines = {line.label: line.paired for line in compare("modern", entries)}
+    assert lines["GIN"] is None
+    assert lines["GIN, atoms only"] is None
+    for label, host in {"GIN+FOG": "GIN", "GIN+FOG, atoms only": "GIN, atoms only"}.items():
+        paired = lines[label]
+        assert paired is not None
+        assert (paired.host, round(paired.difference, 6)) == (host, 0.01)

@@ -31,7 +31,19 @@ def test_only_ledgers_are_read(tmp_path: Path) -> None:
     entries = write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 2, ours=False)
     found = read_measurements(tmp_path)
     assert list(found.tables) == list(TABLES)
-    assert [len(lines) for lines in found.tables.values()] == [11, 11, 13, 13, 6, 8, 10, 3, 5]
+    assert [len(lines) for lines in found.tables.values()] == [
+        11,
+        11,
+        13,
+        13,
+        6,
+        8,
+        10,
+        3,
+        5,
+        30,
+        4,
+    ]
     assert {entry.key for entry in found.entries()} == {entry.key for entry in entries}
 
 

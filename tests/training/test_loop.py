@@ -65,10 +65,10 @@ def test_every_kind_overfits(tmp_path: Path, model: str) -> None:
     values = {
         "model.channels": 32,
         "training.batch_size": 16,
-        "training.epochs": 14,
+        "training.epochs": 16,
         "training.lr": 5e-3,
         "training.schedule": "step",
-        "training.step": 6,
+        "training.step": 13,
         "machine.threads": 1,
     }
     config = protocol(str(tmp_path / "graphs.npz"), model, 0, values)
