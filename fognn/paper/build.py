@@ -28,7 +28,7 @@ def build(row: Row, **settings: Any) -> Module:
     task = None
     if not row.few_shot:
         task = TASKS[_TASKS.get(row.dataset, row.dataset.lower())]
-        task = dataclasses.replace(task, encodings=row.values.get("data.rwse"))
+        task = dataclasses.replace(task, encodings=row.values.get("data.rwse", 0))
     return new_model(name_of(row), task, **(model_settings(row) | settings))
 
 
