@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from fognn.models import pyg_hosts as pyg_hosts  # adds its hosts to the registry
 from fognn.models.basic_gnn import with_fog
+from fognn.models.equal_size import equal_size
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
 from fognn.models.own_host import register_host
@@ -22,6 +23,7 @@ __all__ = [
     "Task",
     "count_parameters",
     "create_model",
+    "equal_size",
     "list_models",
     "register_host",
     "summary",

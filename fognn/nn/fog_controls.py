@@ -54,7 +54,7 @@ class FOGControl(FOG):
 
     In all of them, a node without neighbours has a zero in place of the sum over neighbours, and
     :math:`\mathbf{W}_{vu}` has a bias. At equal widths ``"hadamard"`` and ``"concat"`` have fewer
-    parameters than FOG; :func:`fognn.models.equal_size.equal_size` solves the widths for equal
+    parameters than FOG; :func:`fognn.models.equal_size` solves the widths for equal
     numbers.
 
     Args:

@@ -1,7 +1,6 @@
 import pytest
 
-from fognn.models import TASKS, count_parameters, create_model
-from fognn.models.equal_size import equal_size
+from fognn.models import TASKS, count_parameters, create_model, equal_size
 from fognn.nn.fog_controls import FOG_KINDS
 from fognn.paper import get_row
 from fognn.paper.build import model_settings, name_of

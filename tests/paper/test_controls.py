@@ -10,8 +10,7 @@ import pytest
 import torch
 from ledger_entries import entry
 
-from fognn.models import TASKS, count_parameters
-from fognn.models.equal_size import equal_size
+from fognn.models import TASKS, count_parameters, equal_size
 from fognn.models.weights import read_weights
 from fognn.paper import Row, config_of, get_row, rows
 from fognn.paper.build import build, model_settings, name_of
