@@ -32,10 +32,11 @@ SETTINGS = {
     "ffn": 2,
     "edge_features": True,
     "readout": "sum",
+    "head": "mlp",
 }
 NETWORKS = {
-    "gin": {"channels": 40, "hidden": 41},
-    "gin+fog": {"channels": 42, "hidden": 29, "fog_act_first": False},
+    "gin": {"channels": 40, "head_channels": 26},
+    "gin+fog": {"channels": 43, "head_channels": 20, "fog_act": "tanh", "fog_act_first": False},
 }
 
 
@@ -47,8 +48,8 @@ class PyGFOG(MessagePassing):
         self.ours = ours
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
-        h = self.ours.norm_1(self.ours.lin_1(x)).relu()
-        small = self.ours.norm_2(self.ours.lin_2(h)).relu()
+        h = self.ours.norm_1(self.ours.lin_1(x)).tanh()
+        small = self.ours.norm_2(self.ours.lin_2(h)).tanh()
         e = self.ours.lin_e(edge_attr)
         return self.ours.lin_vu(self.propagate(edge_index, h=h, small=small, e=e))
 
@@ -87,16 +88,12 @@ class PyGNet(Module):
         ours = self.ours
         h = ours.encoder(x) + ours.walk_encoder(rwse)
         e = ours.edge_encoder(edge_attr)
-        states = [h]
         for number, (gine, block) in enumerate(zip(self.hosts, ours.blocks, strict=True)):
             q = gine(h, edge_index, e)
             if self.fogs:
                 q = torch.cat([self.fogs[number](h, edge_index, e), q], dim=1)
             h = block.feed_forward(h + block.norm(q).relu())
-            states.append(h)
-        pooled = [global_add_pool(state, batch, size) for state in states]
-        answers = [head(p) for head, p in zip(ours.head.heads, pooled, strict=True)]
-        return torch.stack(answers).sum(dim=0)
+        return ours.head.mlp(global_add_pool(h, batch, size))
 
 
 def _weights(layers: tuple[Module, ...]) -> dict[str, Tensor]:
