@@ -23,14 +23,14 @@ from fognn.cli.app import (
 )
 
 # The paper's tables, then our own.
-_TABLES = "pattern, cluster, zinc, tsp, few-shot, widths, limits, omniglot, cifar-fs"
+_TABLES = "pattern, cluster, zinc, tsp, few-shot, widths, limits, omniglot, cifar-fs, controls"
 
 
 @app.command()
 def reproduce(
     table: Annotated[
         str,
-        typer.Argument(help=f"{_TABLES} or controls."),
+        typer.Argument(help=f"{_TABLES} or modern."),
     ],
     models: Annotated[
         str | None,
@@ -145,7 +145,7 @@ def table(
         str,
         typer.Argument(
             metavar="TABLE",
-            help=f"{_TABLES}, controls or compare.",
+            help=f"{_TABLES}, modern or compare.",
         ),
     ],
     markdown: Annotated[bool, typer.Option("--markdown", help="As markdown.")] = False,
@@ -204,7 +204,7 @@ def verify(
         list[str] | None,
         typer.Argument(
             metavar="[TABLE]...",
-            help=f"{_TABLES} or controls.",
+            help=f"{_TABLES} or modern.",
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
