@@ -13,8 +13,9 @@ from ledger_entries import entry
 
 from fognn.paper.ledger import Ledger
 from fognn.paper.rows import rows_of
-from fognn.paper.tables import plan
+from fognn.paper.tables import TABLES, plan
 from fognn.report.site import build_site
+from fognn.report.site.build import _MENU
 from fognn.report.site.measurements import read_measurements
 from fognn.report.site.pages import overview_context, table_context
 from fognn.report.tables import report_table
@@ -212,3 +213,7 @@ def test_a_line_of_another_table_is_not_one_of_ours(tmp_path: Path) -> None:
     ledger.add(wrong)
     with pytest.warns(UserWarning, match=r"row must be one of the table 'cifar-fs', got 'omniglot"):
         assert ledger.entries() == []
+
+
+def test_every_table_is_in_the_menu() -> None:
+    assert set(_MENU) == {"index", *TABLES}

@@ -35,7 +35,7 @@ Page = tuple[str, str, dict[str, Any]]  # path, template, context
 _MENU = {
     **{"index": "Overview", "pattern": "PATTERN", "cluster": "CLUSTER", "zinc": "ZINC"},
     **{"tsp": "TSP", "few-shot": "Few-shot", "widths": "Widths", "limits": "Limits"},
-    **{"omniglot": "Omniglot", "cifar-fs": "CIFAR-FS"},
+    **{"omniglot": "Omniglot", "cifar-fs": "CIFAR-FS", "controls": "Controls", "modern": "Modern"},
 }
 _MARK = "assets/site.js"  # a folder with this file is an earlier report
 _LINK = ("#005a9c", "#7cc4f0")  # light, dark: text needs more contrast than a line
