@@ -345,20 +345,22 @@ def _advantage(line: TableLine) -> float:
 def _how(lines: Sequence[TableLine]) -> str:
     if all(line.folds for line in lines if line.entries) and any(line.folds for line in lines):
         return "Shown is the validation figure that the paper prints; see below the table."
+    table, spread = TABLES[lines[0].table], ""
+    shown = "the test split"
     if any(line.paper.few_shot for line in lines):
-        shown = (
-            "episodes of the test classes at the epoch with the best validation accuracy, over all "
-            "items"
-        )
+        shown = "episodes of the test classes"
         spread = (
             "; with one seed, the 95 % interval over the test episodes, which is the paper's form"
         )
+    if table.at == "best":
+        metric = metric_of(lines[0]).label
+        shown += f" at the epoch with the best validation {metric}"
     else:
-        shown = (
-            "the test split at the last epoch, the mean over the batches, as in the paper's "
-            "benchmark"
-        )
-        spread = ""
+        shown += " at the last epoch"
+    if table.over == "items":
+        shown += ", over all items"
+    else:
+        shown += ", the mean over the batches, as in the paper's benchmark"
     return (
         f"Shown is the metric on {shown}; the page of each run has the other averages and epochs."
         f" ± is the standard deviation over seeds{spread}."
