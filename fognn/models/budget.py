@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from fognn.models.registry import HOSTS, create_model
+from fognn.models.registry import HOSTS, create_model, head_of
 from fognn.models.summary import count_parameters
 from fognn.models.task import Task
 from fognn.utils import checks
@@ -85,8 +85,7 @@ def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> 
         settings (dict): Other settings of :func:`create_model`.
     """
     host = HOSTS.get(name.removesuffix("+fog"))
-    jumping = host is not None and host.jumping and settings.get("head") != "mlp"
-    fine = "hidden" if jumping else "head_channels"
+    fine = "hidden" if head_of(host, settings.get("head")) == "jumping" else "head_channels"
     found: list[Size] = []
     nearest: int | None = None
     for channels, one in _candidates(name, task, budget, settings):

@@ -217,7 +217,7 @@ def _graph_net(
     host_name, _, fog_name = name.rpartition("+") if name.endswith("fog") else (name, "", "")
     host = HOSTS[host_name] if host_name else None
     allowed = host.options if host else ()
-    jumping = _head(host, head) == "jumping"
+    jumping = head_of(host, head) == "jumping"
     if jumping and head_channels is not None:
         options["head_channels"] = head_channels  # which no option of such a host is
     for option in options:
@@ -282,7 +282,8 @@ def _graph_net(
     return GraphNet(encoder, blocks, ends, edge_encoder, scale, shared, walks)
 
 
-def _head(host: Host | None, head: str | None) -> str:
+def head_of(host: Host | None, head: str | None = None) -> str:
+    r"""Returns the head of a network: the one that is given, or that of its host."""
     allowed = ("jumping", "mlp") if host is not None and host.jumping else ("mlp",)
     if head is not None:
         checks.one_of("create_model", "head", head, allowed)

@@ -109,9 +109,9 @@ class SAGEConv(GraphLayer):
         return normalize(self.lin_U(torch.cat([centre, neighbours], dim=1))).relu()
 
     def _mean(self, adj: Adjacency, x: Tensor, edges: OptEdges) -> Tensor:
-        mask = self.edge_mask(adj)
         if edges is None:
             return self._reduce(adj, x)
+        mask = self.edge_mask(adj)
         if mask is not None:
             return self._scatter(adj, x.index_select(0, adj.source) + rows_of_edges(edges), mask)
         degree = adj.ptr.diff().clamp(min=1).to(x.dtype).unsqueeze(1)

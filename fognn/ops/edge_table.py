@@ -1,7 +1,7 @@
 r"""Features of edges of which many are equal, and the sums over edges that take them."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Optional, Union
+from typing import NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -43,10 +43,8 @@ class EdgeTable(NamedTuple):
 
 
 Edges = Tensor | EdgeTable
-
-
 # PyG inspects the signatures of layers, and does not read types that are written with "|".
-OptEdges = Optional[Union[Tensor, EdgeTable]]  # noqa: UP007, UP045
+OptEdges = Optional[Edges]  # noqa: UP045
 
 
 def map_edges(edges: Edges, function: Callable[[Tensor], Tensor]) -> Edges:
