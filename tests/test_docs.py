@@ -35,6 +35,8 @@ QUICK = [
     "fognn data",
     "fognn info",
     "fognn models '*fog*'",
+    "fognn table claims",
+    "fognn table rates",
     "fognn table zinc",
     "fognn table zinc --markdown --at best",
 ]

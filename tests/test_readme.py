@@ -83,8 +83,17 @@ def test_the_table_of_norms_is_what_the_ledger_says() -> None:
         assert {name: row[name] for name in row if name.startswith("seed")} == measured
 
 
-def test_the_table_of_the_campaign_is_that_of_the_file() -> None:
-    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
-    shown = text.partition("<!-- results/chaos.json -->")[2].partition("<!-- end -->")[0]
-    table = runpy.run_path(str(ROOT / "docs" / "hooks" / "refresh_tables.py"))["chaos_table"]()
+@pytest.mark.parametrize(
+    ("page", "marker", "name"),
+    [
+        ("docs/reliability.md", "results/chaos.json", "chaos_table"),
+        ("README.md", "claims", "claims_table"),
+    ],
+)
+def test_the_tables_of_campaign_and_claims_are_up_to_date(
+    page: str, marker: str, name: str
+) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    shown = text.partition(f"<!-- {marker} -->")[2].partition("<!-- end -->")[0]
+    table = runpy.run_path(str(ROOT / "docs" / "hooks" / "refresh_tables.py"))[name]()
     assert shown.strip() == table

@@ -4,17 +4,28 @@
 
 A table stands between ``<!-- fognn table NAME --markdown -->`` and ``<!-- end -->``; in the README,
 ``<!-- rows of: ... -->`` keeps its rows, links and columns, and takes their cells from the table.
-``<!-- results/chaos.json -->`` is the table of the campaign.
+``<!-- claims -->`` is the short table of claims, ``<!-- results/chaos.json -->`` that of the
+campaign.
 """
 
 import json
 import re
 from pathlib import Path
 
+from fognn.report.claims import judge_all
+from fognn.report.measurements import read_measurements
 from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[2]
 _END = r"\n(.*?)\n?<!-- end -->"
+_CLAIMS = "docs/results.md#claims"
+_PLACES = {"zinc": "docs/results.md#zinc", "limits": "docs/results.md#imdb-multi"}
+_GROUPS = {
+    "hold here": ("holds",),
+    "do not hold here": ("fails",),
+    "not decided: few seeds, or intervals with 0 in them": ("unclear", "once", "against"),
+    "not measured yet": ("missing",),
+}
 
 
 def main() -> None:
@@ -23,7 +34,11 @@ def main() -> None:
         for marker, change in (("fognn", _table), ("rows of: fognn", _rows)):
             pattern = rf"<!-- {marker} table ([\w-]+) --markdown -->" + _END
             text = re.sub(pattern, change, text, flags=re.DOTALL)
-        text = re.sub(r"<!-- results/chaos.json -->" + _END, _chaos, text, flags=re.DOTALL)
+        for marker, table in (("results/chaos.json", chaos_table), ("claims", claims_table)):
+            if f"<!-- {marker} -->" in text:
+                new = f"<!-- {marker} -->\n{table()}\n<!-- end -->"
+                pattern = rf"<!-- {marker} -->" + _END
+                text = re.sub(pattern, lambda _, new=new: new, text, flags=re.DOTALL)
         path.write_text(text, encoding="utf-8")
 
 
@@ -46,10 +61,6 @@ def _rows(found: re.Match[str]) -> str:
     return found[0].replace(found[2], "\n".join([first, line, *new]))
 
 
-def _chaos(_: re.Match[str]) -> str:
-    return f"<!-- results/chaos.json -->\n{chaos_table()}\n<!-- end -->"
-
-
 def chaos_table() -> str:
     """The counts of ``results/chaos.json``, in markdown."""
     parts = json.loads((ROOT / "results" / "chaos.json").read_text(encoding="utf-8"))
@@ -62,6 +73,20 @@ def chaos_table() -> str:
             cells = [counts.get(key, 0) for key in ("same", "line", "done", "finding")]
             numbers = " | ".join(f"{number:,}" for number in (sum(cells), *cells))
             lines.append(f"| {name} | {numbers} | `{parts[part]['commit'][:8]}` |")
+    return "\n".join(lines)
+
+
+def claims_table() -> str:
+    """The paper's claims by verdict, in markdown; each that is measured is a link."""
+    judged = judge_all(read_measurements(ROOT / "results"))
+    lines = [f"| the paper's [{len(judged)} claims]({_CLAIMS}) | |", "| --- | --- |"]
+    for name, verdicts in _GROUPS.items():
+        group = [judgement.claim for judgement in judged if judgement.verdict in verdicts]
+        places = [_PLACES.get(claim.table, _CLAIMS) for claim in group]
+        links = [f"[{c.text}]({place})" for c, place in zip(group, places, strict=True)]
+        if "missing" in verdicts and group:
+            links = [f"[{len(group)}]({_CLAIMS})"]
+        lines.append(f"| {name} | {'; '.join(links) or 'none'} |")
     return "\n".join(lines)
 
 

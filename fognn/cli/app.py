@@ -24,6 +24,7 @@ __all__ = [
     "app",
     "import_own",
     "main",
+    "numbers",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -163,3 +164,16 @@ def exit_if_stopped() -> Iterator[None]:
     except Stopped as stop:
         print("fognn:", stop, file=sys.stderr)
         raise typer.Exit(130) from stop
+
+
+def numbers(name: str, text: str) -> list[float]:
+    r"""Returns the numbers of an option, such as ``0.003,0.001``.
+
+    Args:
+        name (str): The option, for the message of an error: ``"compare: rates"``.
+        text (str): Its value.
+    """
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ValueError(f"{name} must be numbers, such as 0.003,0.001, got {text!r}") from error

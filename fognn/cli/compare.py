@@ -18,6 +18,7 @@ from fognn.cli.app import (
     app,
     exit_if_stopped,
     import_own,
+    numbers,
 )
 from fognn.cli.settings import setting_options
 
@@ -90,7 +91,7 @@ def compare(
             [host.strip() for host in hosts.split(",")],
             seeds,
             budget,
-            rates=None if rates is None else _numbers(rates),
+            rates=None if rates is None else numbers("compare: rates", rates),
             time=time,
             name=name,
             workers=count,
@@ -108,12 +109,3 @@ def compare(
         print(f"The pages: {result.report}")
     if not result.rows:
         raise typer.Exit(1)
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError as error:
-        raise ValueError(
-            f"compare: rates must be numbers, such as 0.003,0.001, got {text!r}"
-        ) from error

@@ -20,6 +20,7 @@ from fognn.cli.app import (
     Workers,
     app,
     exit_if_stopped,
+    numbers,
 )
 
 # The paper's tables, then our own.
@@ -50,6 +51,14 @@ def reproduce(
         bool,
         typer.Option("--search", help="First search learning rate and weight decay on a grid."),
     ] = False,
+    rates: Annotated[
+        str | None,
+        typer.Option(help="Learning rates of --search. [0.01,0.005,0.001,0.0005, as the paper]"),
+    ] = None,
+    decays: Annotated[
+        str | None,
+        typer.Option(help="Weight decays of --search. [0.001,0.000001,0, as the paper]"),
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Train runs that are finished or in the ledger again.")
     ] = False,
@@ -82,9 +91,11 @@ def reproduce(
     Examples:
       fognn reproduce zinc --seeds 4 --workers auto
       fognn reproduce zinc --models gcn,gcn+fog --fraction 0.1 --epochs 20 --dry-run
+      fognn reproduce zinc --search --rates 0.01,0.001 --decays 0 --seeds 2
       fognn reproduce cluster --ray 10.0.0.1:6379
       fognn reproduce tsp --export slurm -o jobs
     """
+    from fognn.paper.search import DECAYS, RATES
     from fognn.paper.tables import plan
     from fognn.sweep import estimate, export_slurm, unfinished
     from fognn.sweep import reproduce as sweep
@@ -95,19 +106,26 @@ def reproduce(
 
     if export_ not in (None, "slurm"):
         raise typer.BadParameter(f"--export must be slurm, got {export_!r}")
+    if not search and (rates or decays):
+        raise typer.BadParameter("--rates and --decays need --search")
+    tried = (
+        RATES if rates is None else numbers("reproduce: rates", rates),
+        DECAYS if decays is None else numbers("reproduce: decays", decays),
+    )
     values = assignments(change or ())
     if data_folder is not None:
         values["data.folder"] = str(user_path(data_folder).resolve())
     chosen = [name.strip() for name in models.split(",")] if models is not None else None
     planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
+    first = trials(planned, *tried) if search else planned
     count: Any = int(workers) if workers.isdigit() else workers
     command = shlex.join(["fognn", *sys.argv[1:]])
     if dry_run:
-        print(estimate(trials(planned) if search else planned, runs, results, count, again=again))
+        print(estimate(first, runs, results, count, again=again))
         return
     if export_ is not None:
         later = shlex.join(_without(["fognn", *sys.argv[1:]], "--export", "-o", "--output"))
-        left = unfinished(trials(planned) if search else planned, runs, results, again)
+        left = unfinished(first, runs, results, again)
         print(export_slurm(left, output, runs, command=later))
         return
 
@@ -127,7 +145,7 @@ def reproduce(
 
     with exit_if_stopped():
         if search:
-            planned, choices = searched(planned, results, train_all)
+            planned, choices = searched(planned, results, train_all, *tried)
             for choice in choices:
                 print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
         summary = train_all(planned)
@@ -145,7 +163,7 @@ def table(
         str,
         typer.Argument(
             metavar="TABLE",
-            help=f"{_TABLES}, modern or compare.",
+            help=f"{_TABLES}, modern, claims, rates or compare.",
         ),
     ],
     markdown: Annotated[bool, typer.Option("--markdown", help="As markdown.")] = False,
@@ -163,9 +181,13 @@ def table(
 ) -> None:
     """Print a table of the paper with the printed and the measured figures, or all comparisons.
 
+    claims has the claims of the paper and whether they hold here; rates, how much of each gain is
+    due to learning rates; compare, the comparisons of fognn compare.
+
     \b
     Examples:
       fognn table zinc --markdown --at best
+      fognn table claims
       fognn table compare
     """
     forms = [name for name, given in zip(_FORMS, (markdown, latex, csv), strict=True) if given]

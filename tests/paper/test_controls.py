@@ -21,8 +21,8 @@ from fognn.paper.protocols import command_of, protocol
 from fognn.paper.rows import _rows, rows_of
 from fognn.paper.tables import _known_runs, plan, run_folder, runs_of
 from fognn.paper.verification import verify
+from fognn.report.measurements import read_measurements
 from fognn.report.site import build_site
-from fognn.report.site.measurements import read_measurements
 from fognn.report.site.pages import table_context
 from fognn.report.tables import report_table
 from fognn.training import fit

@@ -12,9 +12,9 @@ import fognn
 from fognn.paper.ledger import LedgerEntry
 from fognn.paper.tables import Planned
 from fognn.report import comparison
+from fognn.report.measurements import read_measurements
 from fognn.report.site import build_site
 from fognn.report.site.compare_answer import network_rows, sentence_of, winner_of
-from fognn.report.site.measurements import read_measurements
 from fognn.sweep.compare_runs import networks
 
 

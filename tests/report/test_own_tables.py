@@ -14,9 +14,9 @@ from ledger_entries import entry
 from fognn.paper.ledger import Ledger
 from fognn.paper.rows import rows_of
 from fognn.paper.tables import TABLES, plan
+from fognn.report.measurements import read_measurements
 from fognn.report.site import build_site
 from fognn.report.site.build import _MENU
-from fognn.report.site.measurements import read_measurements
 from fognn.report.site.pages import overview_context, table_context
 from fognn.report.tables import report_table
 

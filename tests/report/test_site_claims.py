@@ -11,9 +11,8 @@ from site_example import by_model, make_entry, write_ledger
 from fognn.paper import rows
 from fognn.paper.comparison import compare
 from fognn.paper.tables import TABLES, plan
-from fognn.report.metric import METRICS, metric_of
-from fognn.report.site.claims import Claim, Judgement, claims, judge
-from fognn.report.site.measurements import (
+from fognn.report.claims import Claim, Judgement, claims, judge
+from fognn.report.measurements import (
     Measurements,
     host_of,
     name_of,
@@ -21,6 +20,8 @@ from fognn.report.site.measurements import (
     run_link,
     run_page,
 )
+from fognn.report.metric import METRICS, metric_of
+from fognn.report.tables import report_table
 
 # --- measurements ---
 
@@ -242,3 +243,20 @@ def test_like_is_compared_with_like(tmp_path: Path) -> None:
     judgement = judge(HELPS, read_measurements(tmp_path))
     assert judgement.comparisons[0].than.label == "GCN (norm=sym)"
     assert judgement.verdict == "holds"
+
+
+# --- the table of claims ---
+
+
+def test_the_table_has_every_claim_with_its_verdict(tmp_path: Path) -> None:
+    write_ledger(tmp_path, "zinc", ["gin", "gin+fog"], 3)
+    text = report_table("claims", tmp_path, "markdown")
+    found = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines()}
+    measurements = read_measurements(tmp_path)
+    for claim in claims():
+        _, table, here, measured = found[claim.text].strip(" |").split(" | ")
+        judgement = judge(claim, measurements)
+        assert int(table) == TABLES[claim.table].number
+        assert (here, measured) == (judgement.text, judgement.measured or "–")
+    assert "1 of 1 comparison measured, 3 seeds each |" in found["On ZINC, FOG makes GIN worse"]
+    assert found["On ZINC, FOG helps GCN"].endswith("| not measured yet | – |")

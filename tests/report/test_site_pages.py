@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from site_example import by_model, write_ledger
 
+from fognn.report.claims import claims
+from fognn.report.measurements import read_measurements
 from fognn.report.metric import METRICS
-from fognn.report.site.claims import claims
-from fognn.report.site.measurements import read_measurements
 from fognn.report.site.pages import (
     cell,
     overview_context,

@@ -15,6 +15,7 @@ from site_example import by_model, make_entry, write_ledger
 from fognn.paper import rows
 from fognn.paper.ledger import Ledger, LedgerEntry
 from fognn.paper.tables import plan
+from fognn.report.measurements import read_measurements
 from fognn.report.metric import METRICS
 from fognn.report.site.curves import compared_figures, run_figures
 from fognn.report.site.figures import (
@@ -33,7 +34,6 @@ from fognn.report.site.figures import (
     run_points,
     window,
 )
-from fognn.report.site.measurements import read_measurements
 from fognn.report.site.plots import effect_figure, results_figure, time_figure, widths_figure
 from fognn.report.style import colours
 

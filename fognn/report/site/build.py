@@ -15,8 +15,8 @@ from fognn import __version__
 from fognn.paper.ledger import LedgerEntry, run_entry
 from fognn.paper.search import Choice
 from fognn.paper.tables import TABLES
+from fognn.report.measurements import RUNS, Measurements, read_measurements, run_page
 from fognn.report.site.compare_page import COMPARED, comparison_context, comparison_link
-from fognn.report.site.measurements import RUNS, Measurements, read_measurements, run_page
 from fognn.report.site.pages import overview_context, table_context
 from fognn.report.site.run_comparison import runs_context
 from fognn.report.site.run_page import run_context

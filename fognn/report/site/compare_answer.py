@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fognn.paper.ledger import LedgerEntry
 from fognn.paper.pairing import Paired, paired_difference
 from fognn.paper.scores import peak_memory, score_of, validation_of
+from fognn.report.claims import verdict_of
 from fognn.report.metric import METRICS, Metric
-from fognn.report.site.claims import verdict_of
 from fognn.report.site.run_page import settings_of
 from fognn.report.text import capital, joined, many
 

@@ -7,11 +7,11 @@ from typing import Any
 from fognn.paper.pairing import Paired
 from fognn.paper.table_line import TableLine
 from fognn.paper.tables import TABLES
+from fognn.report.claims import RULE, VERDICTS, Comparison, Judgement, judge_all, verdict_of
+from fognn.report.measurements import Measurements, host_of, name_of, run_link
 from fognn.report.metric import Metric, metric_of
-from fognn.report.site.claims import VERDICTS, Comparison, Judgement, claims, judge, verdict_of
 from fognn.report.site.curves import compared_figures
 from fognn.report.site.figures import Figure
-from fognn.report.site.measurements import Measurements, host_of, name_of, run_link
 from fognn.report.site.plots import effect_figure, results_figure, time_figure, widths_figure
 from fognn.report.tables.notes import commits_of, published_notes
 from fognn.report.text import NONE, capital, joined, many
@@ -81,16 +81,11 @@ def difference_cells(paired: Paired | None, metric: Metric, note: str) -> list[C
 
 def overview_context(measurements: Measurements) -> dict[str, Any]:
     r"""The front page: the claims with their verdicts, and the tables."""
-    judged = [judge(claim, measurements) for claim in claims()]
+    judged = judge_all(measurements)
     return {
         "title": "Second-order message passing, measured again",
         "summary": _verdicts(judged),
-        "how": (
-            "A claim is a set of comparisons between two networks, each over the seeds that both "
-            "have. It holds here if the 95 % interval of every difference lies on the paper's side "
-            "of 0, and does not if one lies on the other side. One seed gives no interval: its "
-            "difference was seen once, which is not sure."
-        ),
+        "how": RULE,
         "made": _made(measurements),
         "claims": [_claim(j) for j in judged if j.verdict != "missing"],
         "waiting": [_claim(j) for j in judged if j.verdict == "missing"],

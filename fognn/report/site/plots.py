@@ -5,6 +5,7 @@ from typing import Any
 
 from fognn.paper.pairing import t_interval
 from fognn.paper.table_line import TableLine
+from fognn.report.measurements import host_of, name_of, run_link
 from fognn.report.metric import Metric
 from fognn.report.site.figures import (
     ABOVE,
@@ -26,7 +27,6 @@ from fognn.report.site.figures import (
     run_points,
     window,
 )
-from fognn.report.site.measurements import host_of, name_of, run_link
 from fognn.report.text import capital, many
 
 __all__ = ["effect_figure", "results_figure", "same_machine", "time_figure", "widths_figure"]

@@ -10,10 +10,10 @@ from fognn.paper.ledger import LedgerEntry
 from fognn.paper.pairing import paired_difference
 from fognn.paper.scores import check_result, peak_memory, score_of
 from fognn.paper.table_line import TableLine
+from fognn.report.claims import verdict_of
+from fognn.report.measurements import AT, OVER, RUNS, run_link
 from fognn.report.metric import METRICS, Metric
-from fognn.report.site.claims import verdict_of
 from fognn.report.site.curves import MOST, compared_figures
-from fognn.report.site.measurements import AT, OVER, RUNS, run_link
 from fognn.report.site.pages import DIFFERENCE, cell, difference_cells, plus_minus
 from fognn.report.site.plots import same_machine
 from fognn.report.site.run_page import facts_of, settings_of

@@ -4,9 +4,9 @@ from typing import Any
 
 from fognn.paper.ledger import LedgerEntry
 from fognn.paper.scores import score_of
+from fognn.report.measurements import AT, OVER
 from fognn.report.metric import METRICS
 from fognn.report.site.curves import run_figures
-from fognn.report.site.measurements import AT, OVER
 from fognn.report.text import NONE, many
 from fognn.training.config_section import flat
 

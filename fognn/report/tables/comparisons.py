@@ -1,12 +1,10 @@
 r"""All comparisons of ``results/compare`` in one table: the command ``fognn table compare``."""
 
-import csv
-import io
 from pathlib import Path
 
+from fognn.report.measurements import read_comparisons
 from fognn.report.site.compare_answer import NetworkRow, network_rows
-from fognn.report.site.measurements import read_comparisons
-from fognn.report.tables.forms import as_latex, as_markdown, as_text
+from fognn.report.tables.forms import in_form
 from fognn.report.text import NONE
 
 __all__ = ["comparisons_table"]
@@ -21,7 +19,6 @@ _HEADER = [
     "95 % interval",
     "over",
 ]
-_AS = {"text": as_text, "markdown": as_markdown, "latex": as_latex}
 
 
 def comparisons_table(results: Path, form: str = "text") -> str:
@@ -41,10 +38,6 @@ def comparisons_table(results: Path, form: str = "text") -> str:
                 rows.append(_cells(name, alone[row.host, row.note], row))
     if not rows:
         raise ValueError(f"results must have a comparison, {results}/compare has none")
-    if form == "csv":
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([_HEADER, *rows])
-        return text.getvalue().rstrip("\n")
     title = "Hosts with and without FOG, at the same number of parameters."
     notes = [
         "The test split at the best validation epoch, mean ± standard deviation; higher is better "
@@ -52,7 +45,7 @@ def comparisons_table(results: Path, form: str = "text") -> str:
         "same seed (or fold), with its 95 % interval by Student's t; folds share training data, so "
         "that theirs is too narrow. * the interval does not contain 0."
     ]
-    return _AS[form](title, _HEADER, rows, notes, range(3, 7))
+    return in_form(form, title, _HEADER, rows, notes, range(3, 7))
 
 
 def _cells(name: str, host: NetworkRow, fog: NetworkRow) -> list[str]:

@@ -1,12 +1,14 @@
-r"""A table with its caption, as text, in Markdown and in LaTeX."""
+r"""A table with its caption, as text, in Markdown, in LaTeX and as csv."""
 
+import csv
+import io
 import re
 from collections.abc import Sequence
 from textwrap import fill
 
 from fognn.report.text import text_table
 
-__all__ = ["as_latex", "as_markdown", "as_text"]
+__all__ = ["as_latex", "as_markdown", "as_text", "in_form"]
 
 _WIDTH = 100  # of sentences, in letters
 Rows = Sequence[Sequence[str]]
@@ -23,6 +25,23 @@ _LATEX = {
     "†": r"\dag{}",
     "×": r"$\times$",
 }
+
+
+def in_form(
+    form: str,
+    title: str,
+    header: Sequence[str],
+    rows: Rows,
+    notes: Sequence[str],
+    right: Sequence[int] = (),
+) -> str:
+    r"""The table as ``"text"``, ``"markdown"``, ``"latex"``, or ``"csv"``, which has neither title
+    nor notes; see :func:`as_text`."""
+    if form == "csv":
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([header, *rows])
+        return text.getvalue().rstrip("\n")
+    return _AS[form](title, header, rows, notes, right)
 
 
 def as_text(
@@ -77,6 +96,9 @@ def as_latex(
             r"\end{table}",
         ]
     )
+
+
+_AS = {"text": as_text, "markdown": as_markdown, "latex": as_latex}
 
 
 def _markdown(text: str) -> str:

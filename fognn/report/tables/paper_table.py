@@ -12,16 +12,18 @@ from fognn.paper.ledger import Ledger
 from fognn.paper.search import table_entries
 from fognn.paper.tables import TABLES, check_table, label_of
 from fognn.report.metric import Metric, metric_of
+from fognn.report.tables.claims import claims_table
 from fognn.report.tables.comparisons import comparisons_table
-from fognn.report.tables.forms import as_latex, as_markdown, as_text
+from fognn.report.tables.forms import in_form
 from fognn.report.tables.notes import notes_of, numbers_of
+from fognn.report.tables.rates import rates_table
 from fognn.report.text import NONE, many
 from fognn.utils import checks
 
 __all__ = ["FORMS", "report_table"]
 
 FORMS = ("text", "markdown", "latex", "csv")
-_AS = {"text": as_text, "markdown": as_markdown, "latex": as_latex}
+_OTHERS = {"claims": claims_table, "rates": rates_table, "compare": comparisons_table}
 
 
 def report_table(
@@ -36,8 +38,10 @@ def report_table(
     It reads only the ledger. A table of two datasets is printed as two.
 
     Args:
-        table (str): One of :obj:`fognn.paper.tables.TABLES`; or ``"compare"``, for the comparisons
-            of ``fognn compare``, which are always at the best epoch and over items.
+        table (str): One of :obj:`fognn.paper.tables.TABLES`; ``"claims"``, for the paper's claims
+            and whether they hold; ``"rates"``, for what is due to learning rates; or ``"compare"``,
+            for the comparisons of ``fognn compare``, which are always at the best epoch and over
+            items.
         results (Path, optional): The folder of the ledgers. (default: :obj:`results`)
         form (str, optional): :obj:`"text"`, :obj:`"markdown"`, :obj:`"latex"` (with the package
             ``booktabs``), or :obj:`"csv"`, with all digits.
@@ -47,8 +51,8 @@ def report_table(
             over :obj:`"items"`. (default: that of the table)
     """
     checks.one_of("report_table", "form", form, FORMS)
-    if table == "compare":
-        return comparisons_table(Path(results), form)
+    if table in _OTHERS:
+        return _OTHERS[table](Path(results), form)
     check_table("report_table", table)
     at, over = TABLES[table].at if at is None else at, TABLES[table].over if over is None else over
     entries = Ledger(Path(results) / f"{table}.jsonl").entries()
@@ -66,7 +70,7 @@ def report_table(
         own = [entry for entry in entries if entry.row in {line.row for line in part}]
         hidden = len(own) - sum(len(line.entries) for line in part)
         notes = notes_of(part, at, over, hidden, numbers)
-        parts.append(_AS[form](title, header, rows, notes, range(1, len(header))))
+        parts.append(in_form(form, title, header, rows, notes, range(1, len(header))))
     return "\n\n".join(parts)
 
 

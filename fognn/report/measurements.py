@@ -53,7 +53,7 @@ class Measurements:
 
     def find(self, path: str) -> TableLine:
         r"""The line of a row of the paper, by its path: see
-        :class:`~fognn.report.site.claims.Claim`.
+        :class:`~fognn.report.claims.Claim`.
 
         Where there are runs with the paper's own settings and runs with searched ones, it is the
         line of the former.

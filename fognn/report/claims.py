@@ -10,11 +10,28 @@ from typing import Any
 from fognn.paper.pairing import Paired, paired_difference
 from fognn.paper.table_line import TableLine
 from fognn.paper.tables import TABLES
+from fognn.report.measurements import Measurements, host_of
 from fognn.report.metric import Metric, metric_of
-from fognn.report.site.measurements import Measurements, host_of
 from fognn.report.text import joined, many
 
-__all__ = ["VERDICTS", "Claim", "Comparison", "Judgement", "claims", "judge", "verdict_of"]
+__all__ = [
+    "RULE",
+    "VERDICTS",
+    "Claim",
+    "Comparison",
+    "Judgement",
+    "claims",
+    "judge",
+    "judge_all",
+    "verdict_of",
+]
+
+RULE = (
+    "A claim is a set of comparisons between two networks, each over the seeds that both have. It "
+    "holds here if the 95 % interval of every difference lies on the paper's side of 0, and does "
+    "not if one lies on the other side. One seed gives no interval: its difference was seen once, "
+    "which is not sure."
+)
 
 # In the order in which they decide: one comparison that fails is enough, all must hold.
 VERDICTS = {
@@ -78,7 +95,7 @@ class Claim:
 @cache
 def claims() -> tuple[Claim, ...]:
     r"""All claims, in the order of the paper's tables."""
-    text = files("fognn.report.site").joinpath("claims.toml").read_text(encoding="utf-8")
+    text = files("fognn.report").joinpath("claims.toml").read_text(encoding="utf-8")
     return tuple(_claim(entry) for entry in tomllib.loads(text)["claim"])
 
 
@@ -166,14 +183,21 @@ class Judgement:
         return VERDICTS[self.verdict] + ", so far" * (self.verdict == "holds" and missing)
 
     @property
-    def sure(self) -> str:
-        r"""The number of comparisons and of seeds behind the verdict, in sentences."""
+    def measured(self) -> str:
+        r"""The number of comparisons and of seeds behind the verdict; empty if there are none."""
         measured = [c for c in self.comparisons if c.paired is not None]
         if not measured:
             return ""
         total = many(len(self.comparisons), "comparison")
-        sentences = [f"{len(measured)} of {total} measured, {_pairs(measured)}."]
-        contrary = [c for c in measured if c.advantage is not None and c.advantage <= 0]
+        return f"{len(measured)} of {total} measured, {_pairs(measured)}"
+
+    @property
+    def sure(self) -> str:
+        r"""What is measured, and which comparisons are contrary to the paper's, in sentences."""
+        if not self.measured:
+            return ""
+        sentences = [f"{self.measured}."]
+        contrary = [c for c in self.comparisons if c.advantage is not None and c.advantage <= 0]
         if contrary:
             named = "; ".join(f"{c.better.label} against {c.than.label}" for c in contrary)
             sentences.append(f"The other way round: {named}.")
@@ -192,6 +216,11 @@ def judge(claim: Claim, measurements: Measurements) -> Judgement:
         paired = paired_difference(than.label, better.entries, than.entries, shown.at, shown.over)
         comparisons.append(Comparison(better, than, paired))
     return Judgement(claim, tuple(comparisons))
+
+
+def judge_all(measurements: Measurements) -> list[Judgement]:
+    r"""All claims with their comparisons, in the order of the paper's tables."""
+    return [judge(claim, measurements) for claim in claims()]
 
 
 def _pairs(measured: Sequence[Comparison]) -> str:
