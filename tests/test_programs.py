@@ -18,7 +18,16 @@ def run(*args: object) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["layers", "kernels", "parts", "modern"])
+SLOW = ("layers", "parts")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("kernels", "modern"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
+    ],
+)
 def test_benchmarks(name: str, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     text = run(f"benchmarks/{name}.py", "--graphs", 6, "--repeats", 1, "--json", file)
@@ -44,6 +53,7 @@ def test_the_few_shot_benchmark(tmp_path: Path) -> None:
         assert row["loss, 32 bit"] < 1e-3
 
 
+@pytest.mark.slow
 def test_the_loops_benchmark(tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     run("benchmarks/loops.py", "--only", "dropout", "--repeats", 1, "--json", file)
@@ -106,6 +116,7 @@ def test_the_giant_benchmark(tmp_path: Path) -> None:
     assert inference[1]["difference"] < 1e-5
 
 
+@pytest.mark.slow
 def test_the_training_benchmark(tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     small = ["--datasets", "PATTERN", "--shrink", 0.005, "--repeats", 1, "--json", file]
@@ -114,6 +125,7 @@ def test_the_training_benchmark(tmp_path: Path) -> None:
     assert [row["network"] for row in table] == ["FOG", "GCN", "GCN+FOG"]
 
 
+@pytest.mark.slow
 def test_the_dead_units_benchmark(real_data: Path, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     small = ["--seeds", 2, "--epochs", 1, "--fraction", 0.01, "--threads", 1, "--json", file]

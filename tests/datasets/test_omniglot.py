@@ -34,6 +34,7 @@ def test_real_archives(real_data, kept):
     assert 0.02 < train.images[::97].float().div(255).mean() < 0.25
 
 
+@pytest.mark.slow
 def test_real_listed_order(real_data, kept):
     train = Omniglot(kept, "train", rotations=False, seed=None, data=real_data)
     assert train.classes[0] == "Alphabet_of_the_Magi/character01"

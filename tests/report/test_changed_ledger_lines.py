@@ -128,7 +128,7 @@ def changed(line: str, draw: Callable[[Any], Any]) -> str:
     return text.replace("Infinity", "1e999") if draw(st.booleans()) else text
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("name", FILES)
 def test_one_field(written: Written, name: str, data: st.DataObject) -> None:
