@@ -1,9 +1,12 @@
 """What every test may ask for."""
 
 import os
+import sys
+import warnings
 from pathlib import Path
 
 import pytest
+from command_line import Done, Run
 from hypothesis import settings
 
 # A machine that others use too is slow at times: no test fails for being late.
@@ -24,3 +27,22 @@ def real_data() -> Path:
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command in this process: ``run("train", "zinc", "gcn")``. A process of its own takes
+    seconds to load torch."""
+    from fognn.cli import main
+
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main replaces it
+
+    def call(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["fognn", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        assert code is None or isinstance(code, int)
+        return Done(code or 0, *capfd.readouterr())
+
+    return call

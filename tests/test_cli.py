@@ -13,25 +13,18 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
 import yaml
+from command_line import Done
 
 import fognn
 from fognn.cli import main
 from fognn.models import list_models
 
 CSV = "name,smiles,sol\na,CCO,0.5\nb,CC(C,1\nc,CC#N,1.5\nd,[Au+9],2\n"
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
 
 
 @pytest.fixture(autouse=True)
@@ -54,22 +47,6 @@ def process(*arguments: str) -> Done:
         check=False,
     )
     return Done(done.returncode, done.stdout, done.stderr)
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """The same in this process, for the many cases."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main replaces it
-
-    def run(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["fognn", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        code = left.value.code
-        assert code is None or isinstance(code, int)
-        return Done(code or 0, *capfd.readouterr())
-
-    return run
 
 
 def written(tmp_path: Path) -> list[str]:

@@ -1,16 +1,13 @@
 """``fognn compare`` as a user runs it."""
 
 import re
-import sys
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from command_line import Run
 from tiny_runs import molecules
 
-from fognn.cli import main
 from fognn.models.registry import HOSTS
 
 LAYERS = """
@@ -21,7 +18,6 @@ from fognn.models import register_host
 def layer(in_channels, out_channels):
     return TAGConv(in_channels, out_channels, K=1)
 """
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
@@ -33,20 +29,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.save(molecules(30), "graphs.pt")
     Path("my_layers.py").write_text(LAYERS)
     Path("broken.py").write_text("1 / 0")
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main replaces it
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["fognn", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capfd.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return run
 
 
 def test_compare_with_a_layer_of_the_user_and_predict(run: Run, tmp_path: Path) -> None:

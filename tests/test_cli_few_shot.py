@@ -1,32 +1,20 @@
 """``fognn predict --support DIR --query IMAGE``, as a user runs it."""
 
 import shutil
-import sys
-import warnings
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
+from command_line import Run
 from own_images import untrained_few_shot, write_image, write_support
 from tiny_runs import molecules
 
-from fognn.cli import main
 from fognn.paper import protocol
 from fognn.training import fit
 
 pytest.importorskip("PIL.Image")
 IMAGES = ["--support", "support", "--query", "queries"]
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +32,10 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(
-    once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Run:
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main replaces it
+def run(run: Run, once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     shutil.copytree(once, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-
-    def call(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["fognn", "predict", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Done(int(ended.value.code or 0), *capfd.readouterr())
-
-    return call
+    return partial(run, "predict")
 
 
 def files() -> list[str]:
@@ -67,8 +45,8 @@ def files() -> list[str]:
 def test_a_line_for_each_query(run: Run) -> None:
     before = files()
     done = run("net.ckpt", *IMAGES)
-    assert (done.code, done.err) == (0, "")
-    lines = done.out.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
     assert lines[0].split("  ")[0] == "query"
     assert [line.split()[0] for line in lines[2:]] == ["1.webp", "2.png", "10.jpg"]
     places = [lines[0].index(name) for name in ("bird 9", "bird 10", "cat", "dog", "fish")]
@@ -81,9 +59,9 @@ def test_a_line_for_each_query(run: Run) -> None:
 def test_files_are_written(run: Run) -> None:
     before = files()
     done = run("net.ckpt", *IMAGES, "-o", "new/answers.csv", "--html", "answers.html")
-    assert done.code == 0, done.err
+    assert done.returncode == 0, done.stderr
     ends = ["new/answers.csv: 3 predictions", "answers.html: 3 predictions"]
-    assert done.out.splitlines()[-2:] == ends
+    assert done.stdout.splitlines()[-2:] == ends
     assert sorted(files()) == sorted([*before, "new/answers.csv", "answers.html"])
     lines = Path("new/answers.csv").read_text().splitlines()
     names = ("bird 9", "bird 10", "cat", "dog", "fish")
@@ -98,8 +76,8 @@ def test_one_image_and_what_differs_from_the_training(run: Run) -> None:
     shutil.rmtree("support/fish")
     write_image(Path("support/cat/more.png"), 5)
     done = run("net.ckpt", "--support", "support", "--query", "queries/2.png")
-    assert done.code == 0
-    first, second, *table = done.out.splitlines()
+    assert done.returncode == 0
+    first, second, *table = done.stdout.splitlines()
     assert first.startswith("trained for 5 classes, got 4: ")
     assert second.startswith("trained with 1 image of each class, got 1 to 2: ")
     assert len(table) == 3
@@ -129,8 +107,8 @@ def test_graphs_as_before(run: Run) -> None:
 def test_wrong_usage(run: Run, arguments: list[str], message: str) -> None:
     before = files()
     done = run(*arguments)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
     assert files() == before
 
 
@@ -203,18 +181,18 @@ def test_bad_input_is_one_line_and_leaves_nothing(run: Run, change, message: str
     change()
     before = files()
     done = run("net.ckpt", *IMAGES, "-o", "answers.csv", "--html", "answers.html")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("fognn: ")
-    assert done.err.count("\n") == 1
-    assert message in done.err
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("fognn: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
     assert files() == before
 
 
 def test_a_network_of_another_kind(run: Run) -> None:
     done = run("graphs", *IMAGES)
-    assert done.code == 1
-    assert "run must be of a few-shot network, which takes support and query" in done.err
+    assert done.returncode == 1
+    assert "run must be of a few-shot network, which takes support and query" in done.stderr
     done = run("net.ckpt", "graphs.pt", "-o", "a.csv")
-    assert done.code == 1
-    assert "run must not be of a few-shot network, which classifies images" in done.err
+    assert done.returncode == 1
+    assert "run must not be of a few-shot network, which classifies images" in done.stderr
     assert not Path("a.csv").exists()

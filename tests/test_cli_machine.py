@@ -1,15 +1,14 @@
 """Paths that begin with an unknown home directory, and numbers of threads, in each command: one
 line, and nothing is written."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from command_line import Run
 from tiny_runs import molecules
 
-from fognn.cli import main
 from fognn.paper import protocol
 from fognn.training import fit
 
@@ -44,7 +43,7 @@ PATHS = [
     ["data", "cluster", "-o", f"{X}.png"],
     ["generate", "tsp", "--graphs", "1", "-o", f"{X}.npz"],
 ]
-Run = Callable[..., str]
+Failed = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -57,18 +56,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(files: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+def failed(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> Failed:
     """Runs a command that must fail; returns its line."""
     monkeypatch.chdir(files)
 
     def call(*arguments: str) -> str:
         before = sorted(files.rglob("*"))
-        monkeypatch.setattr(sys, "argv", ["fognn", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 1
+        done = run(*arguments)
+        assert done.returncode == 1
         assert sorted(files.rglob("*")) == before
-        (line,) = capfd.readouterr().err.splitlines()
+        (line,) = done.stderr.splitlines()
         assert line.startswith("fognn: ")
         return line
 
@@ -76,25 +73,21 @@ def run(files: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("arguments", PATHS, ids=" ".join)
-def test_an_unknown_home(run: Run, arguments: list[str]) -> None:
-    assert "~nosuchuser/x" in (line := run(*arguments))
+def test_an_unknown_home(failed: Failed, arguments: list[str]) -> None:
+    assert "~nosuchuser/x" in (line := failed(*arguments))
     assert "begins with a home directory that is not known: name the folder in full" in line
 
 
 @pytest.mark.parametrize("name", ["FOGNN_CACHE", "FOGNN_DATA"])
-def test_of_the_environment(run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_of_the_environment(failed: Failed, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, X)
-    assert "begins with a home directory that is not known" in run("data", "zinc", "--draw", "0")
+    assert "begins with a home directory that is not known" in failed("data", "zinc", "--draw", "0")
 
 
-def test_a_home_that_is_known(
-    files: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_home_that_is_known(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(files))
-    monkeypatch.setattr(sys, "argv", ["fognn", "predict", "~/run", "~/mine.pt", "-o", "~/out.csv"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0, capfd.readouterr().err
+    done = run("predict", "~/run", "~/mine.pt", "-o", "~/out.csv")
+    assert done.returncode == 0, done.stderr
     assert (files / "out.csv").exists()
 
 
@@ -111,11 +104,11 @@ def test_a_home_that_is_known(
     ids=lambda arguments: arguments[0],
 )
 def test_threads(
-    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], threads: str
+    failed: Failed, monkeypatch: pytest.MonkeyPatch, arguments: list[str], threads: str
 ) -> None:
     monkeypatch.setattr("fognn.training.fabric.cores", lambda: 2)
     value = f"machine.threads={threads}" if arguments[-1] == "--set" else threads
-    line = run(*arguments, value)
+    line = failed(*arguments, value)
     assert (
         f"machine.threads must be at most 64 on this machine, which has 2 cores, got {threads}"
         in line

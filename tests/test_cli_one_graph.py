@@ -2,34 +2,22 @@
 
 import csv
 import json
-import sys
-import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyg_roots
 import pytest
 import torch
 import yaml
+from command_line import Done, Run
 from torch_geometric.data import Data
 
-from fognn.cli import main
 from fognn.datasets import read_single_graph
 from fognn.training.checkpoint import load_run
 from fognn.training.prediction import predict_graphs, predict_nodes
 
 SMALL = ["--quiet", "--lr", "0.01", "--threads", "1", "--device", "cpu", "--set", "model.layers=2"]
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture(autouse=True)
@@ -39,21 +27,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return tmp_path / "here"
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main replaces it
-
-    def run(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["fognn", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        code = left.value.code
-        assert code is None or isinstance(code, int)
-        return Done(code or 0, *capfd.readouterr())
-
-    return run
 
 
 def arrays(nodes: int = 90, classes: int = 3, splits: int = 2, **other: Any) -> dict[str, Any]:

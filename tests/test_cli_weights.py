@@ -2,9 +2,6 @@
 
 import json
 import re
-import sys
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,6 @@ from kept_runs import kept_run, use_tiny_data
 from tiny_images import write_cifar
 from tiny_own_rows import use_small_rows
 
-from fognn.cli import main
 from fognn.paper.tables import plan
 
 
@@ -22,21 +18,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FOGNN_WEIGHTS", raising=False)
     # Not the weights of this clone.
     monkeypatch.setattr("fognn.models.weights.__file__", str(tmp_path / "a" / "b" / "c.py"))
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main replaces it
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["fognn", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return int(left.value.code or 0), *capfd.readouterr()
-
-    return run
 
 
 @pytest.fixture

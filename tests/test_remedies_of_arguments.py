@@ -2,12 +2,11 @@
 
 import re
 import shlex
-import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 import torch
 from chaos.samples import molecules_csv
@@ -17,7 +16,6 @@ from tiny_runs import molecules, tiny
 from torch_geometric.nn import GCN, TAGConv
 
 import fognn
-from fognn.cli import main
 from fognn.loader import PackedLoader
 from fognn.models import PretrainedNet, register_host
 from fognn.models.registry import HOSTS
@@ -34,15 +32,12 @@ Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main replaces it
+def run(run: command_line.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["fognn", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), "".join(capfd.readouterr())
+        done = run(*arguments)
+        return done.returncode, done.stdout + done.stderr
 
     return call
 
