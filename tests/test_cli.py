@@ -586,6 +586,25 @@ def test_a_table_from_runs_to_site(run, tmp_path: Path) -> None:
     assert "gcn+fog" in Path("comparison/index.html").read_text()
 
 
+def test_a_search_of_a_smaller_grid(run) -> None:
+    command = ["reproduce", "cluster", "--models", "gcn,gcn+fog", "--no-ours", "--quiet"]
+    command += [*TABLE_OF_SECONDS, "--rates", "0.01,0.002", "--decays", "0"]
+    done = run(*command)
+    assert done.returncode == 2
+    assert "--rates and --decays need --search" in done.stderr
+    done = run(*command, "--search")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^GCN: lr 0\.0(1|02), weight decay 0$", done.stdout, re.M)
+    for line in Path("results/searches/cluster.jsonl").read_text().splitlines():
+        tried = json.loads(line)["tried"]
+        assert [(trial["lr"], trial["weight_decay"]) for trial in tried] == [(0.01, 0), (0.002, 0)]
+    # A search on a part of the data is not that of the row.
+    done = run("table", "rates")
+    assert done.returncode == 0, done.stderr
+    assert "fognn reproduce cluster --search" in " ".join(done.stdout.split())
+    assert re.search(r"^GCN .* not run; not run ", done.stdout, re.M)
+
+
 def test_a_job_array(run) -> None:
     done = run("reproduce", "zinc", "--models", "fog", "--seeds", "3", "--export", "slurm")
     assert done.returncode == 0, done.stderr
@@ -601,7 +620,6 @@ def test_a_job_array(run) -> None:
         (["reproduce", "zink"], 1, "did you mean 'zinc'"),
         (["reproduce", "zinc", "--models", "gcm"], 1, "models must be rows of the table"),
         (["reproduce", "zinc", "--export", "pbs"], 2, "--export must be slurm"),
-        (["reproduce", "zinc", "--rates", "0.01"], 2, "--rates and --decays need --search"),
         (["reproduce", "zinc", "--search", "--rates", "a"], 1, "rates must be numbers"),
         (["reproduce", "zinc", "--search", "--decays", "-1"], 1, "weight_decay must be"),
         (["reproduce", "cluster", "--workers", "many", *TABLE_OF_SECONDS], 1, "workers must be"),
