@@ -16,6 +16,8 @@ from fognn.utils.memory import total_memory
 
 __all__ = ["commit", "cores", "device_of", "environment", "peak_memory", "report_environment"]
 
+# Runs of a clone add to its ledgers and weights, which changes no code.
+_ADDED = (":(exclude)results", ":(exclude)weights")
 _PACKAGES = ("torch", "torch_geometric", "lightning", "torchmetrics", "numpy")
 
 
@@ -112,7 +114,8 @@ def device_of(name: str) -> str:
 
 def commit() -> str | None:
     r"""Returns the commit of the clone that fognn runs from, with ``" with changes"`` appended if
-    tracked files differ from it; :obj:`None` without a clone."""
+    tracked files differ from it, apart from the results and weights that runs add; :obj:`None`
+    without a clone."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
@@ -121,9 +124,8 @@ def commit() -> str | None:
         head = subprocess.run(
             [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
         )
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True
-        )
+        status = [*git, "status", "--porcelain", "-uno", "--", ".", *_ADDED]
+        changed = subprocess.run(status, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return head.stdout.strip() + (" with changes" if changed.stdout.strip() else "")

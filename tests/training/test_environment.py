@@ -110,9 +110,14 @@ def test_commit(clone: Path) -> None:
     assert commit() is None, "there is no clone yet"
     git(clone, "init", "-q")
     assert commit() is None, "there is no commit yet"
+    (clone / "results").mkdir()
+    ledger = clone / "results" / "zinc.jsonl"
+    ledger.write_text("{}")
     git(clone, "add", ".")
     git(clone, "commit", "-q", "-m", "first")
     head = git(clone, "rev-parse", "HEAD")
+    assert commit() == head
+    ledger.write_text("a run of this clone adds a line, which changes no code")
     assert commit() == head
     (clone / "new.txt").write_text("a file that git does not know changes no code")
     assert commit() == head
