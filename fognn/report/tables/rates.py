@@ -40,8 +40,8 @@ def rates_table(results: Path, form: str = "text") -> str:
             continue
         metric = METRICS[pairs[0].host.planned.config.training.metric]
         title = (
-            f"{TABLES[name].title}, {metric.axis}, {metric.direction}: how much of each gain is "
-            "due to the settings? Ours, not in the paper."
+            f"{TABLES[name].title}: {metric.axis}, {metric.direction}; how much of each gain is "
+            "due to settings? Ours, not in the paper."
         )
         rows = [_cells(pair, metric) for pair in pairs]
         parts.append(in_form(form, title, _HEADER, rows, [_note(name)], range(1, len(_HEADER))))
