@@ -82,8 +82,7 @@ def claims_table() -> str:
     lines = [f"| the paper's [{len(judged)} claims]({_CLAIMS}) | |", "| --- | --- |"]
     for name, verdicts in _GROUPS.items():
         group = [judgement.claim for judgement in judged if judgement.verdict in verdicts]
-        places = [_PLACES.get(claim.table, _CLAIMS) for claim in group]
-        links = [f"[{c.text}]({place})" for c, place in zip(group, places, strict=True)]
+        links = [f"[{claim.text}]({_PLACES.get(claim.table, _CLAIMS)})" for claim in group]
         if "missing" in verdicts and group:
             links = [f"[{len(group)}]({_CLAIMS})"]
         lines.append(f"| {name} | {'; '.join(links) or 'none'} |")

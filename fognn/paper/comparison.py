@@ -16,6 +16,7 @@ from fognn.paper.tables import (
     Planned,
     check_table,
     host_reading,
+    is_host,
     label_of,
     plan,
     reading_of,
@@ -156,14 +157,10 @@ def _with_host(line: TableLine, lines: list[TableLine], at: str, over: str) -> T
     """
     if line.paper.reference:
         return _with_reference(line, lines, at, over)
-    name, plus, _ = line.paper.model.partition("+FOG")
     hosts = [
         host
         for host in lines
-        if plus
-        and (host.paper.model, host.paper.dataset) == (name, line.paper.dataset)
-        and host.paper.inputs == line.paper.inputs
-        and not host.paper.reference
+        if is_host(host.paper, line.paper)
         and (_alike(host, line) or not (host.variant or line.variant))
         and _unsearched(host.changed) == _unsearched(line.changed)
         and host.entries

@@ -10,7 +10,7 @@ from fognn.paper.ledger import LedgerEntry, ledger_of
 from fognn.paper.pairing import Paired, paired_difference, t_interval
 from fognn.paper.scores import score_of
 from fognn.paper.search import Choice, Choices, choices_file, with_choice
-from fognn.paper.tables import TABLES, Planned, check_table, host_reading, plan, reading_of
+from fognn.paper.tables import TABLES, Planned, check_table, host_reading, is_host, plan, reading_of
 
 __all__ = ["FairPair", "Side", "fair_pairs"]
 
@@ -82,7 +82,10 @@ def fair_pairs(table: str, results: Path) -> list[FairPair]:
         _pair(host, fog, shown.at, shown.over)
         for fog in sides
         for host in sides
-        if not fog.planned.variant and _is_host(host.planned, fog.planned)
+        if not fog.planned.variant
+        and is_host(host.planned.paper, fog.planned.paper)
+        and reading_of(host.planned.paper, host.planned.variant)
+        == host_reading(fog.planned.paper, fog.planned.variant)
     ]
 
 
@@ -98,16 +101,6 @@ def _side(
         tuple(entry for entry in own if entry is not None),
         choice,
         tuple(entry for entry in chosen if entry is not None),
-    )
-
-
-def _is_host(host: Planned, fog: Planned) -> bool:
-    row, other = host.paper, fog.paper
-    return (
-        f"{row.model}+FOG" == other.model
-        and (row.dataset, row.inputs) == (other.dataset, other.inputs)
-        and not (row.reference or other.reference or row.control or other.control)
-        and reading_of(row, host.variant) == host_reading(other, fog.variant)
     )
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Table",
     "check_table",
     "host_reading",
+    "is_host",
     "label_of",
     "other_key",
     "plan",
@@ -347,6 +348,20 @@ def reading_of(row: Row, variant: str) -> str:
     that of the variant, or the norm of the row; empty if it has none."""
     norm = model_settings(row).get("norm")
     return variant or (f"norm={norm}" if norm else "")
+
+
+def is_host(host: Row, row: Row) -> bool:
+    r"""Whether a row is that of the same network without FOG, and not a control.
+
+    Args:
+        host (Row): The row in question.
+        row (Row): The row of a network with FOG.
+    """
+    return (
+        f"{host.model}+FOG" == row.model
+        and (host.dataset, host.inputs) == (row.dataset, row.inputs)
+        and not host.reference
+    )
 
 
 def host_reading(row: Row, variant: str) -> str:
