@@ -18,16 +18,8 @@ def run(*args: object) -> str:
     return done.stdout
 
 
-SLOW = ("kernels", "layers", "parts")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "modern",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["kernels", "layers", "modern", "parts"])
 def test_benchmarks(name: str, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     text = run(f"benchmarks/{name}.py", "--graphs", 6, "--repeats", 1, "--json", file)
@@ -42,6 +34,7 @@ def test_benchmarks(name: str, tmp_path: Path) -> None:
         assert literal > 5
 
 
+@pytest.mark.slow
 def test_the_few_shot_benchmark(tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     small = ["--cases", 3, "--episodes", 2, "--repeats", 1, "--threads", 1]
