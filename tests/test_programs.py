@@ -137,6 +137,7 @@ def test_the_demo(tmp_path: Path) -> None:
     report = tmp_path / "report" / "index.html"
     assert report.as_uri() in run("examples/demo.py", *small)
     assert "GCN+FOG" in report.read_text()
+    assert "GCN+FOG" in run("examples/demo.py", *small), "a second call takes the runs as they are"
 
 
 def test_the_correlation_benchmark(tmp_path: Path) -> None:
