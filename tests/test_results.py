@@ -52,6 +52,7 @@ def test_weights_and_ledger_belong_together() -> None:
     assert sum(path.stat().st_size for path in files) < 40e6
     for path in files:
         entry, weights = named[path], read_weights(path)
+        assert entry.config["data"]["fraction"] == 1.0
         assert sha256_of(path) == entry.weights
         assert (weights.key, weights.seed) == (entry.key, entry.seed)
         folds = entry.result["folds"]

@@ -1,10 +1,10 @@
 r"""Finished runs in the ledgers, and the weights of each row's first seed in
 ``weights/TABLE/ROW.safetensors``.
 
-Of all runs of a row by its own protocol whose run folders were seen, the weights of the one with
-the lowest seed are kept, and its ledger line has the checksum of the file. They are those of the
-epoch whose figure the table shows, the last one, or the best one for few-shot images; of a run over
-folds, only those of the first fold, so that all files together stay small.
+Of all runs of a row by its own protocol, on all of the data, whose run folders were seen, the
+weights of the one with the lowest seed are kept, and its ledger line has the checksum of the file.
+They are those of the epoch whose figure the table shows, the last one, or the best one for few-shot
+images; of a run over folds, only those of the first fold, so that all files together stay small.
 """
 
 import os
@@ -64,8 +64,8 @@ def enter(folder: str | Path, results: str | Path, weights: str | Path | None = 
 def add_run(
     planned: Planned, folder: Path, results: Path, weights: str | Path | None = None
 ) -> None:
-    r"""Adds a finished run to the ledger of its table. If it is trained by its row's own protocol,
-    and no line with a lower seed has weights, also keeps its weights.
+    r"""Adds a finished run to the ledger of its table. If it is trained by its row's own protocol
+    on all of the data, and no line with a lower seed has weights, also keeps its weights.
 
     Without the checkpoint of that epoch in the run folder, the line has no weights. If the process
     is killed between the two files, the same call repairs the line.
@@ -78,7 +78,6 @@ def add_run(
     """
     entry = ledger_entry(planned, folder)
     place = weights_beside(results) if weights is None else user_path(weights)
-    keeps = planned.table in TABLES and planned.is_own
     file = place / planned.table / f"{planned.slug}{SUFFIX}"
 
     def change(lines: list[LedgerEntry]) -> list[LedgerEntry]:
@@ -86,7 +85,7 @@ def add_run(
         same = before if before is not None and _is_same(before, entry) else None
         # A copied run folder is as new as the copy.
         new = replace(entry, finished=same.finished, more=same.more) if same else entry
-        if not keeps or (same and same.weights and _is_file(file, same.weights)):
+        if not planned.keeps_weights or (same and same.weights and _is_file(file, same.weights)):
             return [new]
         row = (entry.row, entry.variant)
         holders = [line for line in lines if line.weights and (line.row, line.variant) == row]

@@ -124,6 +124,11 @@ class Planned:
         return self.config.identity() == self.own.identity()
 
     @property
+    def keeps_weights(self) -> bool:
+        r"""Whether weights are kept: of the row's own protocol, on all of the data."""
+        return self.table in TABLES and self.is_own and self.config.data.fraction == 1.0
+
+    @property
     def slug(self) -> str:
         r"""The short name of its row and variant, unique in the table, such as ``"gcn-sym"``."""
         return _slug(self.paper, self.variant)

@@ -65,8 +65,8 @@ class Verification:
         entries (tuple): The ledger lines that name a file of weights.
         weights (Path): The folder of the weights.
         unnamed (tuple): Files in the folder that no line names.
-        without (tuple): The names of rows that are measured by their own protocol, and have no
-            weights.
+        without (tuple): The names of rows that are measured by their own protocol on all of the
+            data, and have no weights.
         data (Path, optional): The folder with the files of the datasets. (default: :obj:`None`)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`"auto"`)
@@ -161,7 +161,7 @@ def verify(
         kept = [line for line in lines if line.weights]
         names = set(map(kept_name, kept))
         entries += kept
-        own = [kept_name(line) for line in lines if _is_own(line)]
+        own = [kept_name(line) for line in lines if _keeps_weights(line)]
         without += dict.fromkeys(name for name in own if name not in names)
     named = {place / f"{kept_name(entry)}{SUFFIX}" for entry in entries}
     folders = [place] if tables is None else [place / table for table in tables]
@@ -181,9 +181,9 @@ def verify(
     )
 
 
-def _is_own(entry: LedgerEntry) -> bool:
+def _keeps_weights(entry: LedgerEntry) -> bool:
     config = Config.from_dict(entry.config)
-    return Planned(entry.table, entry.row, entry.variant, entry.label, config).is_own
+    return Planned(entry.table, entry.row, entry.variant, entry.label, config).keeps_weights
 
 
 def _figures(entry: LedgerEntry) -> tuple[str, tuple[float, float]]:

@@ -81,6 +81,7 @@ def test_the_kron_rows_are_rows_of_the_paper() -> None:
     (run,) = plan("controls", ["zinc-gcn-concat"])
     assert run_folder(run.config) == Path("runs/controls/zinc-gcn-concat-seed0")
     assert run.label == "GCN+FOG, concat"
+    assert run.keeps_weights
     (run,) = plan("controls", ["pattern-gcn-concat"])
     assert run.label == "GCN+FOG, concat, 20 % of PATTERN"
 
@@ -95,6 +96,8 @@ def test_names_and_commands() -> None:
     (run,) = plan("controls", ["pattern-gcn-hadamard"])
     command = command_of(run.config)
     assert "--set data.fraction=0.2" in command
+    assert run.is_own
+    assert not run.keeps_weights, "trained on a fraction of the data"
     assert "--set model.fog_kind=hadamard" in command
     # A variant of the paper's rows is none of a control.
     assert not any(run.variant for run in plan("controls"))
