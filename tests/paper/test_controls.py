@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from kept_runs import use_tiny_data
 from ledger_entries import entry
 
 from fognn.models import TASKS, count_parameters, equal_size
@@ -188,12 +189,10 @@ def test_the_site(results: Path, tmp_path: Path) -> None:
     assert "GCN+FOG, concat" in (tmp_path / "site" / "controls.html").read_text()
 
 
-def test_a_run_is_entered_and_verified(
-    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_entered_and_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_tiny_data(monkeypatch)
     small = tuple(
-        dataclasses.replace(row, fraction=0.01, epochs=2) if row in CONTROLS else row
-        for row in _rows("own_rows")
+        dataclasses.replace(row, epochs=2) if row in CONTROLS else row for row in _rows("own_rows")
     )
     module = import_module("fognn.paper.rows")  # fognn.paper has a function of this name
     monkeypatch.setattr(module, "_rows", lambda name: small if "own" in name else _rows(name))
