@@ -93,8 +93,7 @@ def test_a_budget_that_is_no_number_of_parameters(budget: int) -> None:
         budget_settings("gcn", TASKS["zinc"], budget)
 
 
-@pytest.mark.parametrize("host", ["gin", "gatedgcn-e"])
-@pytest.mark.parametrize("layers", [8, 10])
+@pytest.mark.parametrize(("host", "layers"), [("gin", 8), ("gatedgcn-e", 10)])
 def test_networks_with_all_modern_settings(host: str, layers: int) -> None:
     task = replace(TASKS["zinc"], encodings=20)
     settings = {"layers": layers, "ffn": 2, "edge_features": True, "readout": "sum"}

@@ -64,6 +64,7 @@ def test_every_kind_overfits(tmp_path: Path, model: str) -> None:
     write_graphs(tmp_path / "graphs.npz", molecules(8, classes=3) * 40)
     values = {
         "model.channels": 32,
+        "model.layers": 2,
         "training.batch_size": 16,
         "training.epochs": 16,
         "training.lr": 5e-3,
