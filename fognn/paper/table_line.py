@@ -68,6 +68,14 @@ class TableLine:
         return bool(self.variant or self.changed)
 
     @property
+    def fraction(self) -> float | None:
+        r"""The fraction of the data, if its runs differ from the row's protocol only in that."""
+        if len(self.changed) != 1:
+            return None
+        name, _, value = self.changed[0].partition("=")
+        return float(value) if name == "data.fraction" else None
+
+    @property
     def plus_minus(self) -> float | None:
         r"""The number that tables show after the ±: :attr:`sd`, or :attr:`interval`."""
         return self.interval if self.sd is None else self.sd

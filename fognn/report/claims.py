@@ -30,7 +30,8 @@ RULE = (
     "A claim is a set of comparisons between two networks, each over the seeds that both have. It "
     "holds here if the 95 % interval of every difference lies on the paper's side of 0, and does "
     "not if one lies on the other side. One seed gives no interval: its difference was seen once, "
-    "which is not sure."
+    "which is not sure. Where there are only runs on a fraction of the data, they are shown, and "
+    "are not sure either."
 )
 
 # In the order in which they decide: one comparison that fails is enough, all must hold.
@@ -44,24 +45,25 @@ VERDICTS = {
 }
 
 
-def verdict_of(paired: Paired | None, metric: Metric) -> str:
+def verdict_of(paired: Paired | None, metric: Metric, whole: bool = True) -> str:
     r"""Whether the first of two networks is better than the second: one of :obj:`VERDICTS`.
 
     It holds if the whole 95 % interval of the difference is on the better side of 0, and fails if
     the whole interval is on the other side. Without an interval the difference was seen once. The
     same is true of an interval over the folds of one run, which share most of their graphs: it is
-    too narrow.
+    too narrow; and of runs on a fraction of the data.
 
     Args:
         paired (Paired, optional): The difference, the first network minus the second.
         metric (Metric): The metric.
+        whole (bool, optional): Whether the runs are on all of the data. (default: :obj:`True`)
     """
     if paired is None:
         return "missing"
     if paired.interval is None:
         return "once" if metric.advantage(paired.difference, 0.0) > 0 else "against"
     low, high = sorted(metric.advantage(end, 0.0) for end in paired.interval)
-    sure = paired.over == "seed"
+    sure = whole and paired.over == "seed"
     if low > 0:
         return "holds" if sure else "once"
     if high < 0:
@@ -155,7 +157,7 @@ class Comparison:
     @property
     def verdict(self) -> str:
         r"""One of :obj:`VERDICTS`."""
-        return verdict_of(self.paired, self.metric)
+        return verdict_of(self.paired, self.metric, self.better.fraction is None)
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,18 @@ class Judgement:
     def text(self) -> str:
         r"""The verdict in words."""
         missing = any(comparison.paired is None for comparison in self.comparisons)
-        return VERDICTS[self.verdict] + ", so far" * (self.verdict == "holds" and missing)
+        so_far = ", so far" * (self.verdict == "holds" and missing)
+        return VERDICTS[self.verdict] + so_far + self._part
+
+    @property
+    def _part(self) -> str:
+        r"""``", on 2 % of the data"``; empty if all comparisons are on all of the data."""
+        measured = [c.better.fraction for c in self.comparisons if c.paired is not None]
+        parts = sorted({part for part in measured if part is not None})
+        if not parts:
+            return ""
+        named = joined([f"{100 * part:g} %" for part in parts])
+        return f", {'in part ' * (None in measured)}on {named} of the data"
 
     @property
     def measured(self) -> str:
@@ -205,17 +218,41 @@ class Judgement:
 
 
 def judge(claim: Claim, measurements: Measurements) -> Judgement:
-    r"""Compares all networks of a claim."""
+    r"""Compares all networks of a claim: on all of the data, or on the largest fraction of it that
+    both are measured on."""
     comparisons = []
     for one, other in claim.pairs:
-        better, than = measurements.find(one), measurements.find(other)
-        if better.paper.model == f"{than.paper.model}+FOG":
-            # The paper's GCN has another norm than its GCN+FOG: the host has the same norm.
-            than = host_of(better, measurements.tables[better.table]) or than
-        shown = TABLES[better.table]
-        paired = paired_difference(than.label, better.entries, than.entries, shown.at, shown.over)
-        comparisons.append(Comparison(better, than, paired))
+        whole = measurements.find(one), measurements.find(other)
+        found = [_compared(*pair, measurements) for pair in (whole, *_parts(*whole, measurements))]
+        comparisons.append(next((c for c in found if c.paired is not None), found[0]))
     return Judgement(claim, tuple(comparisons))
+
+
+def _parts(
+    better: TableLine, than: TableLine, measurements: Measurements
+) -> list[tuple[TableLine, TableLine]]:
+    r"""Both networks on the same fraction of the data, the largest one first."""
+    parts = [
+        {
+            part.fraction: part
+            for part in measurements.tables[line.table]
+            if part.row == line.row and not part.variant and part.fraction is not None
+        }
+        for line in (better, than)
+    ]
+    # A host is looked for among the variants, too: it may be measured where its row is not.
+    return [(parts[0][part], parts[1].get(part, than)) for part in sorted(parts[0], reverse=True)]
+
+
+def _compared(better: TableLine, than: TableLine, measurements: Measurements) -> Comparison:
+    if better.paper.model == f"{than.paper.model}+FOG":
+        # The paper's GCN has another norm than its GCN+FOG: the host has the same norm.
+        than = host_of(better, measurements.tables[better.table]) or than
+    if better.fraction != than.fraction:
+        return Comparison(better, than, None)
+    shown = TABLES[better.table]
+    paired = paired_difference(than.label, better.entries, than.entries, shown.at, shown.over)
+    return Comparison(better, than, paired)
 
 
 def judge_all(measurements: Measurements) -> list[Judgement]:

@@ -230,8 +230,40 @@ def test_folds_of_one_seed_are_never_sure(tmp_path: Path, fog: float, verdict: s
 
 def test_our_variants_and_other_settings_decide_nothing(tmp_path: Path) -> None:
     write_ledger(tmp_path, "zinc", ["gcn-sym", "gcn+fog-mean"], 3)
-    write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 3, ours=False, fraction=0.1)
+    write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 3, ours=False, epochs=5)
+    write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 3, ours=False, epochs=5, fraction=0.1)
     assert judge(HELPS, read_measurements(tmp_path)).verdict == "missing"
+
+
+@pytest.mark.parametrize(("fog", "verdict"), [(0.3, "once"), (0.5, "against")])
+def test_a_fraction_of_the_data_is_never_sure(tmp_path: Path, fog: float, verdict: str) -> None:
+    for fraction, host in ((0.1, 0.9), (0.2, 0.4)):
+        values = by_model({"GCN": [host] * 3, "GCN+FOG": [fog] * 3})
+        write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 3, values, ours=False, fraction=fraction)
+    write_ledger(tmp_path, "zinc", ["gcn+fog"], 3, by_model({"GCN+FOG": [0.1] * 3}), ours=False)
+    judgement = judge(BOTH, read_measurements(tmp_path))
+    # The largest fraction that both have; all of the data only one of them has.
+    assert judgement.comparisons[0].advantage == pytest.approx(0.4 - fog)
+    assert judgement.verdict == verdict
+    assert judgement.text.endswith(", not sure, on 20 % of the data")
+    assert "GCN [data.fraction=0.2]" in judgement.comparisons[0].than.label
+    gat = judged(tmp_path, BOTH, GAT=[0.4], GAT_FOG=[0.3])
+    assert gat.text.endswith(", not sure, in part on 20 % of the data")
+    whole = judged(tmp_path, BOTH, GCN=[0.4, 0.4, 0.4])
+    assert "%" not in whole.text
+
+
+def test_the_host_of_the_same_norm_on_a_fraction(tmp_path: Path) -> None:
+    values = by_model({"GCN": [0.4], "GCN+FOG": [0.3]})
+    write_ledger(tmp_path, "zinc", ["gcn-sym", "gcn+fog"], 1, values, fraction=0.1)
+    (comparison,) = judge(HELPS, read_measurements(tmp_path)).comparisons
+    assert comparison.than.label == "GCN (norm=sym) [data.fraction=0.1]"
+    assert comparison.advantage == pytest.approx(0.1)
+    # Not a network on all of the data and one on a fraction.
+    write_ledger(tmp_path, "zinc", ["gat"], 1, ours=False, fraction=0.1)
+    write_ledger(tmp_path, "zinc", ["gin"], 1, ours=False)
+    other = Claim("", "", (("zinc/ZINC/GAT", "zinc/ZINC/GIN"),))
+    assert judge(other, read_measurements(tmp_path)).verdict == "missing"
 
 
 def test_like_is_compared_with_like(tmp_path: Path) -> None:
