@@ -261,6 +261,20 @@ def test_warning_is_one_line(run, tmp_path: Path) -> None:
     assert re.fullmatch(r"fognn: warning: .*is not the official file.*\n", done.stderr)
 
 
+def test_a_warning_is_shown_once(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def app(**_: str) -> None:
+        for text in ("dead\nunits", "other", "dead\nunits"):
+            with warnings.catch_warnings():  # Python forgets what it has shown
+                warnings.simplefilter("always")
+                warnings.warn(text, stacklevel=2)
+        sys.exit(0)
+
+    # Of the module: fognn.cli has the object of this name.
+    monkeypatch.setattr(sys.modules["fognn.cli.app"], "app", app)
+    for _ in range(2):  # a command each
+        assert run("verify").stderr == "fognn: warning: dead units\nfognn: warning: other\n"
+
+
 def test_generate_tsp(run, tmp_path: Path) -> None:
     arguments = ["generate", "tsp", "--graphs", "3", "--seconds", "0.01", "--fewest", "30"]
     arguments += ["--most", "40", "--workers", "1", "--split", "val", "-o", "d/tsp/tsp_val.npz"]

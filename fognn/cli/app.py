@@ -67,7 +67,7 @@ app = App(
 
 def main() -> None:
     r"""Runs the command. Errors that a user can cause are printed on one line; exit code 1."""
-    warnings.showwarning = _one_line
+    warnings.showwarning = _each_once()
     try:
         app(prog_name="fognn")
     # ImportError: an optional dependency is not installed.
@@ -86,8 +86,18 @@ def _fail(error: object) -> NoReturn:
     sys.exit(1)
 
 
-def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:
-    print("fognn: warning:", " ".join(str(message).split()), file=sys.stderr)
+def _each_once() -> Callable[..., None]:
+    r"""Returns a function that prints a warning on one line, and the same text only once. Python
+    forgets what it has shown whenever any code changes its filters."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in shown:
+            shown.add(text)
+            print("fognn: warning:", text, file=sys.stderr)
+
+    return show
 
 
 def _version(asked: bool) -> None:
