@@ -19,7 +19,13 @@ from fognn.report.tables import report_table
 ROOT = Path(__file__).parents[2]
 _END = r"\n(.*?)\n?<!-- end -->"
 _CLAIMS = "docs/results.md#claims"
-_PLACES = {"zinc": "docs/results.md#zinc", "limits": "docs/results.md#imdb-multi"}
+_PLACES = {
+    "pattern": "docs/results.md#pattern",
+    "cluster": "docs/results.md#cluster",
+    "zinc": "docs/results.md#zinc",
+    "tsp": "docs/results.md#tsp",
+    "limits": "docs/results.md#imdb-multi",
+}
 _GROUPS = {
     "hold here": ("holds",),
     "do not hold here": ("fails",),
