@@ -12,7 +12,7 @@ from fognn.models.weights import read_weights
 from fognn.paper import build, get_row, protocol
 from fognn.paper.keep import kept_name
 from fognn.paper.ledger import Ledger, LedgerEntry
-from fognn.paper.tables import TABLES, runs_of
+from fognn.paper.tables import TABLES, Planned
 from fognn.training import Config
 from fognn.training.config_section import assignments
 from fognn.utils.files import sha256_of
@@ -34,7 +34,11 @@ def test_a_line_can_be_repeated(entry: LedgerEntry) -> None:
     program, verb, data, model, *options = shlex.split(entry.result["command"])
     assert (program, verb, options[0]) == ("fognn", "train", "--seed")
     assert protocol(data, model, int(options[1]), assignments(options[3::2])) == config
-    assert entry.key in {run.key for run in runs_of(config)}
+    run = Planned(entry.table, entry.row, entry.variant, entry.label, config)
+    assert entry.key == run.key
+    # By the row's protocol, or on a fraction of the data.
+    whole = config.with_values({"data.fraction": run.own.data.fraction})
+    assert whole.identity() == run.own.identity()
     row = get_row(entry.row)
     printed = row.params if row.table else count_parameters(build(row))
     assert entry.result["parameters"] == printed
