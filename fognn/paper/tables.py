@@ -125,7 +125,8 @@ class Planned:
 
     @property
     def keeps_weights(self) -> bool:
-        r"""Whether weights are kept: of the row's own protocol, on all of the data."""
+        r"""Whether its weights are kept: it is trained by the row's own protocol, on all of the
+        data."""
         return self.table in TABLES and self.is_own and self.config.data.fraction == 1.0
 
     @property

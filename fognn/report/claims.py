@@ -12,7 +12,7 @@ from fognn.paper.table_line import TableLine
 from fognn.paper.tables import TABLES
 from fognn.report.measurements import Measurements, host_of
 from fognn.report.metric import Metric, metric_of
-from fognn.report.text import joined, many
+from fognn.report.text import joined, many, percents
 
 __all__ = [
     "RULE",
@@ -189,11 +189,10 @@ class Judgement:
     def _part(self) -> str:
         r"""``", on 2 % of the data"``; empty if all comparisons are on all of the data."""
         measured = [c.better.fraction for c in self.comparisons if c.paired is not None]
-        parts = sorted({part for part in measured if part is not None})
+        parts = [part for part in measured if part is not None]
         if not parts:
             return ""
-        named = joined([f"{100 * part:g} %" for part in parts])
-        return f", {'in part ' * (None in measured)}on {named} of the data"
+        return f", {'in part ' * (None in measured)}on {percents(parts)} of the data"
 
     @property
     def measured(self) -> str:

@@ -1,8 +1,18 @@
 r"""Words and numbers of sentences, and tables of plain text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-__all__ = ["NONE", "capital", "joined", "many", "mebibytes", "number", "shortened", "text_table"]
+__all__ = [
+    "NONE",
+    "capital",
+    "joined",
+    "many",
+    "mebibytes",
+    "number",
+    "percents",
+    "shortened",
+    "text_table",
+]
 
 NONE = "–"  # shown where there is no value
 
@@ -30,6 +40,11 @@ def mebibytes(size: int | None) -> str:
 def number(value: float, digits: int = 4) -> str:
     r"""An :obj:`int` in groups of three digits, a :obj:`float` with :obj:`digits` decimals."""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
+
+
+def percents(fractions: Iterable[float]) -> str:
+    r"""``2 % and 20 %``: fractions in ascending order, each once."""
+    return joined([f"{100 * fraction:g} %" for fraction in sorted(set(fractions))])
 
 
 def shortened(text: str, most: int) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fognn.report.metric import METRICS
-from fognn.report.text import capital, joined, many, number, shortened, text_table
+from fognn.report.text import capital, joined, many, number, percents, shortened, text_table
 
 # --- words ---
 
@@ -16,6 +16,11 @@ from fognn.report.text import capital, joined, many, number, shortened, text_tab
 )
 def test_joined(words: list[str], text: str) -> None:
     assert joined(words) == text
+
+
+def test_percents() -> None:
+    assert percents([0.2, 0.02, 0.2]) == "2 % and 20 %"
+    assert percents([1e-5, 0.125]) == "0.001 % and 12.5 %"
 
 
 def test_capital() -> None:

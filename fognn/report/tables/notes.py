@@ -5,7 +5,7 @@ from typing import Any
 
 from fognn.paper.comparison import TableLine
 from fognn.paper.tables import TABLES
-from fognn.report.text import joined, many
+from fognn.report.text import joined, many, percents
 
 __all__ = ["commits_of", "notes_of", "numbers_of", "published_notes"]
 
@@ -70,10 +70,9 @@ def _figure(lines: Sequence[TableLine], at: str, over: str) -> str:
         few_shot = any(line.paper.few_shot for line in lines)
         split = "episodes of the test classes" if few_shot else "the test split"
         notes.append(f"Here: on {split} at {_EPOCHS[at]}, {_AVERAGES[over]}.")
-    fractions = sorted({line.paper.fraction for line in lines if line.paper.fraction})
+    fractions = [line.paper.fraction for line in lines if line.paper.fraction]
     if fractions:
-        parts = joined([f"{100 * fraction:g} %" for fraction in fractions])
-        notes.append(f"Trained and tested on the first {parts} of each split.")
+        notes.append(f"Trained and tested on the first {percents(fractions)} of each split.")
     if False in tested:
         notes.append(
             "Here: on the held-out folds at the best epoch of their mean curve, over all items, as "
