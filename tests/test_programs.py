@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fognn.training import evaluate
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -130,6 +132,18 @@ def test_the_dead_units_benchmark(real_data: Path, tmp_path: Path) -> None:
     assert {row["seeds"] for row in tox21 + zinc} == {2}
     assert len({row["of each seed"] for row in zinc}) == 4, "four different networks"
     assert all(len(row["95 % interval"].split()) == 2 for row in zinc[1:])
+
+
+@pytest.mark.slow
+def test_the_averaged_norms_benchmark(real_data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    run("benchmarks/averaged_norms.py", "zinc/fog", "zinc/gin", "--threads", 1, "--json", file)
+    (table,) = json.loads(file.read_text())["tables"].values()
+    for row, name in zip(table, ("zinc/fog", "zinc/gin"), strict=True):
+        scores = evaluate(name, threads=1)
+        assert row["network"] == name
+        assert row["running"] == pytest.approx(scores["mae_batches"], abs=1e-4)
+        assert 0 < abs(row["difference"]) < 0.05
 
 
 def test_the_demo(tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""BatchNorm's running statistics against statistics averaged over the training split.
+
+BatchNorm's running statistics are mostly those of the last ten training batches. Each network is
+evaluated on the test split twice: as it was trained, and with statistics averaged over all training
+batches (``torch.optim.swa_utils.update_bn``). Its weights stay the same. The mean over batches is
+shown, as in the tables.
+
+    FOGNN_DATA=/data python benchmarks/averaged_norms.py --json results/averaged_norms.json
+    FOGNN_DATA=/data python benchmarks/averaged_norms.py zinc/fog zinc/gcn+fog
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from measure import parser, report, save
+from torch import Tensor
+from torch.nn import Module
+from torch.optim.swa_utils import update_bn
+
+from fognn.training.checkpoint import load_run
+from fognn.training.data import open_split
+from fognn.training.evaluation import answer, evaluate_model
+from fognn.training.fabric import make_fabric, without_denormals
+
+TABLES = ("pattern", "cluster", "zinc")
+WEIGHTS = Path(__file__).parents[1] / "weights"
+
+
+class Answers(Module):
+    """A network that takes a batch, as ``update_bn`` calls it."""
+
+    def __init__(self, net: Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, batch: Any) -> Tensor:
+        return answer(self.net, batch)[0]
+
+
+def row_of(name: str) -> dict[str, Any]:
+    """The test figures of a run folder or of kept weights."""
+    net, config, task = load_run(name)
+    if task is None:
+        raise ValueError(f"{name} must be a network for graphs, got one for few-shot images")
+    fabric, test = make_fabric(config), open_split(config, "test")
+
+    def figure() -> float:
+        scores = evaluate_model(net, test, config.training, task.out_channels, fabric)
+        return scores["batches"]
+
+    running = figure()
+    update_bn(open_split(config, "train"), Answers(net))
+    averaged = figure()
+    return {
+        "network": name,
+        "metric": config.training.metric,
+        "running": round(running, 4),
+        "averaged": round(averaged, 4),
+        "difference": round(averaged - running, 4),
+    }
+
+
+def main() -> None:
+    options = parser(__doc__ or "")
+    options.add_argument("networks", nargs="*", help="else all kept ones of the paper's tables")
+    args = options.parse_args()
+    torch.set_num_threads(args.threads)
+    kept = [
+        f"{table}/{file.stem}"
+        for table in TABLES
+        for file in sorted((WEIGHTS / table).glob("*.safetensors"))
+    ]
+    rows = [row_of(name) for name in args.networks or kept]
+    title = "the test split, with running and with averaged statistics"
+    report(title, rows)
+    if args.json:
+        save(args.json, {title: rows})
+
+
+if __name__ == "__main__":
+    with without_denormals():
+        main()
