@@ -1,12 +1,13 @@
 """BatchNorm's running statistics against statistics averaged over the training split.
 
 BatchNorm's running statistics are mostly those of the last ten training batches. Each network is
-evaluated on the test split twice: as it was trained, and with statistics averaged over all training
+evaluated on a split twice: as it was trained, and with statistics averaged over all training
 batches (``torch.optim.swa_utils.update_bn``). Its weights stay the same. The mean over batches is
-shown, as in the tables.
+shown, as in the tables, and the number of units of FOG that are zero on (almost) all nodes in
+training, whose statistics do not describe a node that activates them.
 
     FOGNN_DATA=/data python benchmarks/averaged_norms.py --json results/averaged_norms.json
-    FOGNN_DATA=/data python benchmarks/averaged_norms.py zinc/fog zinc/gcn+fog
+    FOGNN_DATA=/data python benchmarks/averaged_norms.py runs/zinc/fog-seed0/last.ckpt --split val
 """
 
 from pathlib import Path
@@ -18,6 +19,7 @@ from torch import Tensor
 from torch.nn import Module
 from torch.optim.swa_utils import update_bn
 
+from fognn.nn import FOG
 from fognn.training.checkpoint import load_run
 from fognn.training.data import open_split
 from fognn.training.evaluation import answer, evaluate_model
@@ -38,17 +40,18 @@ class Answers(Module):
         return answer(self.net, batch)[0]
 
 
-def row_of(name: str) -> dict[str, Any]:
-    """The test figures of a run folder or of kept weights."""
+def row_of(name: str, split: str) -> dict[str, Any]:
+    """The figures of a checkpoint or of kept weights."""
     net, config, task = load_run(name)
     if task is None:
         raise ValueError(f"{name} must be a network for graphs, got one for few-shot images")
-    fabric, test = make_fabric(config), open_split(config, "test")
+    fabric, loader = make_fabric(config), open_split(config, split)
 
     def figure() -> float:
-        scores = evaluate_model(net, test, config.training, task.out_channels, fabric)
+        scores = evaluate_model(net, loader, config.training, task.out_channels, fabric)
         return scores["batches"]
 
+    dead = sum(fog.num_dead_units() for fog in net.modules() if isinstance(fog, FOG))
     running = figure()
     update_bn(open_split(config, "train"), Answers(net))
     averaged = figure()
@@ -58,12 +61,14 @@ def row_of(name: str) -> dict[str, Any]:
         "running": round(running, 4),
         "averaged": round(averaged, 4),
         "difference": round(averaged - running, 4),
+        "dead units": dead,
     }
 
 
 def main() -> None:
     options = parser(__doc__ or "")
     options.add_argument("networks", nargs="*", help="else all kept ones of the paper's tables")
+    options.add_argument("--split", default="test")
     args = options.parse_args()
     torch.set_num_threads(args.threads)
     kept = [
@@ -71,8 +76,8 @@ def main() -> None:
         for table in TABLES
         for file in sorted((WEIGHTS / table).glob("*.safetensors"))
     ]
-    rows = [row_of(name) for name in args.networks or kept]
-    title = "the test split, with running and with averaged statistics"
+    rows = [row_of(name, args.split) for name in args.networks or kept]
+    title = f"the {args.split} split, with running and with averaged statistics"
     report(title, rows)
     if args.json:
         save(args.json, {title: rows})
