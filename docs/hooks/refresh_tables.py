@@ -24,12 +24,13 @@ _PLACES = {
     "cluster": "docs/results.md#cluster",
     "zinc": "docs/results.md#zinc",
     "tsp": "docs/results.md#tsp",
+    "widths": "docs/results.md#widths",
     "limits": "docs/results.md#imdb-multi",
 }
 _GROUPS = {
     "hold here": ("holds",),
     "do not hold here": ("fails",),
-    "not decided: few seeds, or intervals with 0 in them": ("unclear", "once", "against"),
+    "not decided: too few runs, or intervals with 0": ("partly", "unclear", "seen", "against"),
     "not measured yet": ("missing",),
 }
 

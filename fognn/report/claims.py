@@ -28,44 +28,47 @@ __all__ = [
 
 RULE = (
     "A claim is a set of comparisons between two networks, each over the seeds that both have. It "
-    "holds here if the 95 % interval of every difference lies on the paper's side of 0, and does "
-    "not if one lies on the other side. One seed gives no interval: its difference was seen once, "
-    "which is not sure. Where there are only runs on a fraction of the data, they are shown, and "
-    "are not sure either."
+    "holds here if all of them are measured and the 95 % interval of every difference lies on the "
+    "paper's side of 0, and does not if one lies on the other side. One or two seeds decide "
+    "nothing: their differences are seen, and not sure. Where there are only runs on a fraction of "
+    "the data, they are shown, and are not sure either."
 )
+MIN_SEEDS = 3  # fewer decide nothing: two differences may be alike by chance
 
 # In the order in which they decide: one comparison that fails is enough, all must hold.
 VERDICTS = {
     "fails": "does not hold here",
-    "against": "seen once the other way, not sure",
+    "against": "seen the other way, not sure",
     "unclear": "not clear",
-    "once": "seen once, not sure",
+    "seen": "seen, not sure",
+    "partly": "holds where measured",
     "holds": "holds here",
     "missing": "not measured yet",
 }
 
 
-def verdict_of(paired: Paired | None, metric: Metric, whole: bool = True) -> str:
+def verdict_of(paired: Paired | None, metric: Metric, decides: bool = True) -> str:
     r"""Whether the first of two networks is better than the second: one of :obj:`VERDICTS`.
 
     It holds if the whole 95 % interval of the difference is on the better side of 0, and fails if
-    the whole interval is on the other side. Without an interval the difference was seen once. The
-    same is true of an interval over the folds of one run, which share most of their graphs: it is
-    too narrow; and of runs on a fraction of the data.
+    the whole interval is on the other side. Without an interval the difference was seen. The same
+    is true of an interval over the folds of one run, which share most of their graphs: it is too
+    narrow.
 
     Args:
         paired (Paired, optional): The difference, the first network minus the second.
         metric (Metric): The metric.
-        whole (bool, optional): Whether the runs are on all of the data. (default: :obj:`True`)
+        decides (bool, optional): If set to :obj:`False`, no interval decides.
+            (default: :obj:`True`)
     """
     if paired is None:
         return "missing"
     if paired.interval is None:
-        return "once" if metric.advantage(paired.difference, 0.0) > 0 else "against"
+        return "seen" if metric.advantage(paired.difference, 0.0) > 0 else "against"
     low, high = sorted(metric.advantage(end, 0.0) for end in paired.interval)
-    sure = whole and paired.over == "seed"
+    sure = decides and paired.over == "seed"
     if low > 0:
-        return "holds" if sure else "once"
+        return "holds" if sure else "seen"
     if high < 0:
         return "fails" if sure else "against"
     return "unclear"
@@ -157,7 +160,8 @@ class Comparison:
     @property
     def verdict(self) -> str:
         r"""One of :obj:`VERDICTS`."""
-        return verdict_of(self.paired, self.metric, self.better.fraction is None)
+        enough = self.paired is not None and self.paired.pairs >= MIN_SEEDS
+        return verdict_of(self.paired, self.metric, enough and self.better.fraction is None)
 
 
 @dataclass(frozen=True)
@@ -176,14 +180,14 @@ class Judgement:
     def verdict(self) -> str:
         r"""One of :obj:`VERDICTS`."""
         each = {comparison.verdict for comparison in self.comparisons}
+        if each == {"holds", "missing"}:
+            return "partly"
         return next(verdict for verdict in VERDICTS if verdict in each)
 
     @property
     def text(self) -> str:
         r"""The verdict in words."""
-        missing = any(comparison.paired is None for comparison in self.comparisons)
-        so_far = ", so far" * (self.verdict == "holds" and missing)
-        return VERDICTS[self.verdict] + so_far + self._part
+        return VERDICTS[self.verdict] + self._part
 
     @property
     def _part(self) -> str:

@@ -62,8 +62,8 @@ def test_claims_are_counted_and_shown(tmp_path: Path) -> None:
     assert gin["kind"] == "against"
     assert gin["rows"] == [["GIN", "GIN+FOG", "−0.0200", "–", "1 seed: no interval", "+0.0140"]]
     assert len(made["claims"]) + len(made["waiting"]) == len(claims())
-    assert "2 hold here" in made["summary"]
-    assert "1 was seen once the other way" in made["summary"]
+    assert "1 holds here, 1 holds where measured" in made["summary"]
+    assert "1 was seen the other way" in made["summary"]
     zinc = made["tables"][2]
     assert (zinc["measured"], zinc["rows"], zinc["runs"]) == (4, 13, 8)
     assert (zinc["most"], zinc["fewest"]) == (3, 0)

@@ -82,7 +82,7 @@ class NetworkRow:
 
 _VERDICTS = {
     **{"holds": "better", "fails": "worse", "unclear": "cannot be told"},
-    **{"once": "one seed", "against": "one seed", "missing": "not measured"},
+    **{"seen": "one seed", "against": "one seed", "missing": "not measured"},
 }
 
 

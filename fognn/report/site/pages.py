@@ -33,8 +33,9 @@ _COUNTS = {
     "holds": ("holds here", "hold here"),
     "fails": ("does not", "do not"),
     "unclear": ("is not clear", "are not clear"),
-    "once": ("was seen once", "were seen once"),
-    "against": ("was seen once the other way", "were seen once the other way"),
+    "partly": ("holds where measured", "hold where measured"),
+    "seen": ("was seen but is not sure", "were seen but are not sure"),
+    "against": ("was seen the other way", "were seen the other way"),
     "missing": ("is not measured yet", "are not measured yet"),
 }
 _HEADER = ["better, says the paper", "than", "advantage here", "95 % interval", "pairs"]

@@ -36,7 +36,7 @@ _VERDICTS = {
     "holds": "{one} is better than {other}",
     "fails": "{one} is worse than {other}",
     "unclear": "There is no clear difference between {one} and {other}",
-    "once": "{one} was better than {other} with the one seed of both",
+    "seen": "{one} was better than {other} with the one seed of both",
     "against": "{one} was not better than {other} with the one seed of both",
 }
 
