@@ -12,7 +12,7 @@ from fognn.models.weights import read_weights
 from fognn.paper import build, get_row, protocol
 from fognn.paper.keep import kept_name
 from fognn.paper.ledger import Ledger, LedgerEntry
-from fognn.paper.tables import TABLES, Planned
+from fognn.paper.tables import TABLES, Planned, other_key
 from fognn.training import Config
 from fognn.training.config_section import assignments
 from fognn.utils.files import sha256_of
@@ -34,6 +34,15 @@ def test_a_line_can_be_repeated(entry: LedgerEntry) -> None:
     program, verb, data, model, *options = shlex.split(entry.result["command"])
     assert (program, verb, options[0]) == ("fognn", "train", "--seed")
     assert protocol(data, model, int(options[1]), assignments(options[3::2])) == config
+    assert re.fullmatch(r"[0-9a-f]{16}", entry.result["fingerprint"])
+    assert all(re.fullmatch(r"[0-9a-f]{40}", text) for text in entry.result["commit"].split(", "))
+    if entry.table not in TABLES:  # runs.jsonl
+        assert entry.key == other_key(config)
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.table in TABLES], ids=lambda e: e.key)
+def test_a_line_is_of_its_row(entry: LedgerEntry) -> None:
+    config = Config.from_dict(entry.config)
     run = Planned(entry.table, entry.row, entry.variant, entry.label, config)
     assert entry.key == run.key
     # By the row's protocol, or on a fraction of the data.
@@ -42,8 +51,6 @@ def test_a_line_can_be_repeated(entry: LedgerEntry) -> None:
     row = get_row(entry.row)
     printed = row.params if row.table else count_parameters(build(row))
     assert entry.result["parameters"] == printed
-    assert re.fullmatch(r"[0-9a-f]{16}", entry.result["fingerprint"])
-    assert all(re.fullmatch(r"[0-9a-f]{40}", text) for text in entry.result["commit"].split(", "))
 
 
 def test_weights_and_ledger_belong_together() -> None:
