@@ -605,7 +605,7 @@ def test_a_search_of_a_smaller_grid(run) -> None:
     command += [*TABLE_OF_SECONDS, "--rates", "0.01,0.002", "--decays", "0"]
     done = run(*command)
     assert done.returncode == 2
-    assert "--rates and --decays need --search" in done.stderr
+    assert "--rates, --decays and --pairs need --search" in done.stderr
     done = run(*command, "--search")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^GCN: lr 0\.0(1|02), weight decay 0$", done.stdout, re.M)
@@ -617,6 +617,20 @@ def test_a_search_of_a_smaller_grid(run) -> None:
     assert done.returncode == 0, done.stderr
     assert "fognn reproduce cluster --search" in " ".join(done.stdout.split())
     assert re.search(r"^GCN .* not run; not run ", done.stdout, re.M)
+
+
+def test_a_search_of_the_settings_of_host_and_fog(run) -> None:
+    command = ["reproduce", "cluster", "--models", "gin,gin+fog", "--no-ours", "--quiet"]
+    command += [*TABLE_OF_SECONDS, "--search", "--pairs"]
+    done = run(*command, "--rates", "0.01")
+    assert done.returncode == 2
+    assert "--pairs takes no --rates and no --decays; leave out one of them" in done.stderr
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    lines = Path("results/searches/cluster.jsonl").read_text().splitlines()
+    tried = [{(t["lr"], t["weight_decay"]) for t in json.loads(line)["tried"]} for line in lines]
+    # Table 2 of the paper.
+    assert tried == [{(0.01, 1e-6), (0.001, 0.0)}] * 2
 
 
 def test_a_job_array(run) -> None:

@@ -1,6 +1,7 @@
 r"""Commands for the tables of the paper and of our own: reproduce, table, collect, verify,
 report."""
 
+import itertools
 import shlex
 import sys
 from pathlib import Path
@@ -59,6 +60,13 @@ def reproduce(
         str | None,
         typer.Option(help="Weight decays of --search. [0.001,0.000001,0, as the paper]"),
     ] = None,
+    pairs: Annotated[
+        bool,
+        typer.Option(
+            "--pairs",
+            help="--search tries the paper's settings of the host and of the host with FOG only.",
+        ),
+    ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Train runs that are finished or in the ledger again.")
     ] = False,
@@ -91,10 +99,12 @@ def reproduce(
     Examples:
       fognn reproduce zinc --seeds 4 --workers auto
       fognn reproduce zinc --models gcn,gcn+fog --fraction 0.1 --epochs 20 --dry-run
+      fognn reproduce zinc --search --pairs --seeds 2
       fognn reproduce zinc --search --rates 0.01,0.001 --decays 0 --seeds 2
       fognn reproduce cluster --ray 10.0.0.1:6379
       fognn reproduce tsp --export slurm -o jobs
     """
+    from fognn.paper.fair import pair_settings
     from fognn.paper.search import DECAYS, RATES
     from fognn.paper.tables import plan
     from fognn.sweep import estimate, export_slurm, unfinished
@@ -106,18 +116,23 @@ def reproduce(
 
     if export_ not in (None, "slurm"):
         raise typer.BadParameter(f"--export must be slurm, got {export_!r}")
-    if not search and (rates or decays):
-        raise typer.BadParameter("--rates and --decays need --search")
-    tried = (
-        RATES if rates is None else numbers("reproduce: rates", rates),
-        DECAYS if decays is None else numbers("reproduce: decays", decays),
+    if not search and (rates or decays or pairs):
+        raise typer.BadParameter("--rates, --decays and --pairs need --search")
+    if pairs and (rates or decays):
+        raise typer.BadParameter("--pairs takes no --rates and no --decays; leave out one of them")
+    grid = list(
+        itertools.product(
+            RATES if rates is None else numbers("reproduce: rates", rates),
+            DECAYS if decays is None else numbers("reproduce: decays", decays),
+        )
     )
+    settings = pair_settings if pairs else lambda _: grid
     values = assignments(change or ())
     if data_folder is not None:
         values["data.folder"] = str(user_path(data_folder).resolve())
     chosen = [name.strip() for name in models.split(",")] if models is not None else None
     planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
-    first = trials(planned, *tried) if search else planned
+    first = trials(planned, settings) if search else planned
     count: Any = int(workers) if workers.isdigit() else workers
     command = shlex.join(["fognn", *sys.argv[1:]])
     if dry_run:
@@ -145,7 +160,7 @@ def reproduce(
 
     with exit_if_stopped():
         if search:
-            planned, choices = searched(planned, results, train_all, *tried)
+            planned, choices = searched(planned, results, train_all, settings)
             for choice in choices:
                 print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
         summary = train_all(planned)

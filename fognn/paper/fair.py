@@ -8,11 +8,12 @@ from pathlib import Path
 
 from fognn.paper.ledger import LedgerEntry, ledger_of
 from fognn.paper.pairing import Paired, paired_difference, t_interval
+from fognn.paper.rows import rows_of
 from fognn.paper.scores import score_of
-from fognn.paper.search import Choice, Choices, choices_file, with_choice
+from fognn.paper.search import Choice, Choices, Setting, choices_file, with_choice
 from fognn.paper.tables import TABLES, Planned, check_table, host_reading, is_host, plan, reading_of
 
-__all__ = ["FairPair", "Side", "fair_pairs"]
+__all__ = ["FairPair", "Side", "fair_pairs", "pair_settings"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Side:
     chosen: tuple[LedgerEntry, ...]
 
     @property
-    def tried(self) -> set[tuple[float, float]]:
+    def tried(self) -> set[Setting]:
         r"""The learning rates and weight decays that were tried."""
         return {(t.lr, t.weight_decay) for t in self.choice.tried} if self.choice else set()
 
@@ -87,6 +88,22 @@ def fair_pairs(table: str, results: Path) -> list[FairPair]:
         and reading_of(host.planned.paper, host.planned.variant)
         == host_reading(fog.planned.paper, fog.planned.variant)
     ]
+
+
+def pair_settings(planned: Planned) -> list[Setting]:
+    r"""Returns the learning rates and weight decays that the paper gives a host and the host with
+    FOG, the highest rate first; those of its own row if there is no such pair.
+
+    Args:
+        planned (Planned): A run of the host, or of the host with FOG.
+    """
+    own = planned.paper
+    pair = [
+        row
+        for row in rows_of(planned.table)
+        if row == own or is_host(own, row) or is_host(row, own)
+    ]
+    return sorted({(row.lr, row.weight_decay) for row in pair}, reverse=True)
 
 
 def _side(

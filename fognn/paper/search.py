@@ -1,6 +1,7 @@
 r"""The search for learning rate and weight decay: the grid, which is the paper's or another one,
 and the choice."""
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -14,9 +15,11 @@ from fognn.paper.tables import Planned
 
 __all__ = [
     "DECAYS",
+    "GRID",
     "RATES",
     "Choice",
     "Choices",
+    "Setting",
     "Trial",
     "choices_file",
     "choose",
@@ -28,6 +31,10 @@ __all__ = [
 
 RATES = (1e-2, 5e-3, 1e-3, 5e-4)
 DECAYS = (1e-3, 1e-6, 0.0)
+# A learning rate and a weight decay.
+Setting = tuple[float, float]
+# The grid of the paper.
+GRID: tuple[Setting, ...] = tuple(itertools.product(RATES, DECAYS))
 
 
 @dataclass(frozen=True)
@@ -89,18 +96,16 @@ class Choice:
         return next(trial for trial in self.tried if (trial.lr, trial.weight_decay) == wanted)
 
 
-def grid(
-    planned: Planned, rates: Sequence[float] = RATES, decays: Sequence[float] = DECAYS
-) -> list[Planned]:
+def grid(planned: Planned, settings: Sequence[Setting] = GRID) -> list[Planned]:
     r"""Returns a run for each pair of a learning rate and a weight decay.
 
     Args:
         planned (Planned): The run to vary. The run with its own learning rate and weight decay
             keeps its key, so it is not trained twice.
-        rates (list, optional): The learning rates. (default: those of the paper)
-        decays (list, optional): The weight decays. (default: those of the paper)
+        settings (list, optional): The learning rates and weight decays. (default: the paper's
+            grid)
     """
-    return [_with_values(planned, lr, decay) for lr in rates for decay in decays]
+    return [_with_values(planned, lr, decay) for lr, decay in settings]
 
 
 def choose(

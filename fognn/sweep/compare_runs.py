@@ -149,7 +149,8 @@ def measure(
     _check_rates(rates)
     begin = clock()
     decay = networks[0].config.training.weight_decay
-    _check_data(trials(networks, rates, [decay]), results)
+    settings = [(rate, decay) for rate in rates]
+    _check_data(trials(networks, lambda _: settings), results)
     failed: list[Outcome] = []
     skipped: list[str] = []
 
@@ -159,7 +160,7 @@ def measure(
         skipped.extend(summary.skipped)
         return summary
 
-    chosen, choices = search(networks, results, train_all, rates, [decay], skip_failed=True)
+    chosen, choices = search(networks, results, train_all, lambda _: settings, skip_failed=True)
     done = 1
     if chosen and seconds is None and seeds is not None:
         train_all([_with_seed(run, seed) for seed in range(1, seeds) for run in chosen])

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from fognn.paper.ledger import ledger_of
 from fognn.paper.search import (
-    DECAYS,
-    RATES,
+    GRID,
     Choice,
     Choices,
+    Setting,
     choices_file,
     choose,
     grid,
@@ -18,35 +18,42 @@ from fognn.paper.tables import Planned
 from fognn.sweep.pool import Summary
 from fognn.utils.files import user_path
 
-__all__ = ["search", "trials"]
+__all__ = ["Settings", "search", "trials"]
+
+# Returns the learning rates and weight decays to try for a run.
+Settings = Callable[[Planned], Sequence[Setting]]
 
 
-def trials(
-    planned: Sequence[Planned],
-    rates: Sequence[float] = RATES,
-    decays: Sequence[float] = DECAYS,
-) -> list[Planned]:
-    r"""Returns all runs of the searches for the rows of ``planned``, each with its first seed."""
-    return [trial for run in _first_seeds(planned) for trial in grid(run, rates, decays)]
+def _paper_grid(planned: Planned) -> Sequence[Setting]:
+    return GRID
+
+
+def trials(planned: Sequence[Planned], settings: Settings = _paper_grid) -> list[Planned]:
+    r"""Returns all runs of the searches for the rows of ``planned``, each with its first seed.
+
+    Args:
+        planned (list): The runs of a table.
+        settings (Callable, optional): As in :func:`search`. (default: the paper's grid)
+    """
+    return [trial for run in _first_seeds(planned) for trial in grid(run, settings(run))]
 
 
 def search(
     planned: Sequence[Planned],
     results: str | Path,
     train: Callable[[list[Planned]], Summary],
-    rates: Sequence[float] = RATES,
-    decays: Sequence[float] = DECAYS,
+    settings: Settings = _paper_grid,
     skip_failed: bool = False,
 ) -> tuple[list[Planned], list[Choice]]:
-    r"""Trains a grid of learning rates and weight decays for each row on its first seed, chooses by
-    the validation metric, and writes the choices into ``results/searches``.
+    r"""Tries learning rates and weight decays for each row on its first seed, chooses by the
+    validation metric, and writes the choices into ``results/searches``.
 
     Args:
         planned (list): The runs of a table.
         results (str): The folder of the ledgers.
         train (Callable): Trains runs and adds them to the ledgers.
-        rates (list, optional): The learning rates. (default: those of the paper)
-        decays (list, optional): The weight decays. (default: those of the paper)
+        settings (Callable, optional): Returns the learning rates and weight decays to try for a
+            run. (default: the paper's grid)
         skip_failed (bool, optional): If set to :obj:`True`, a trial that fails is not chosen, and
             a row whose trials all fail is left out. (default: :obj:`False`, which raises)
 
@@ -54,14 +61,14 @@ def search(
         The runs with the chosen learning rates and weight decays, and the choices.
     """
     results = user_path(results)
-    summary = train(trials(planned, rates, decays))
+    summary = train(trials(planned, settings))
     if summary.failed and not skip_failed:
         raise ValueError(f"search: all runs must finish before one can be chosen; {summary}")
     choices = {}
     for run in _first_seeds(planned):
         failed = {outcome.job.key for outcome in summary.failed}
         entries = ledger_of(run.table, results).entries()
-        choice = choose(run, entries, grid(run, rates, decays), failed)
+        choice = choose(run, entries, grid(run, settings(run)), failed)
         if choice is not None:
             Choices(choices_file(results, run.table)).add(choice)
             choices[_row(run)] = choice

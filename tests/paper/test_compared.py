@@ -79,7 +79,7 @@ def test_chosen_entries() -> None:
         return compared_entry(run(lr, seed), lr, 1 - lr)
 
     entries = [entry(lr, seed) for lr in (0.1, 0.01) for seed in (0, 1)]
-    trials = grid(run(), (0.1, 0.01, 0.5), (0.0,))
+    trials = grid(run(), [(rate, 0.0) for rate in (0.1, 0.01, 0.5)])
     choice = choose(run(), entries, trials, failed=[trials[2].key])
     assert choice is not None
     assert (choice.lr, choice.key) == (0.01, run().search_key)

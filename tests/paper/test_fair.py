@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ledger_entries import entry
 
-from fognn.paper.fair import FairPair, fair_pairs
+from fognn.paper.fair import FairPair, fair_pairs, pair_settings
 from fognn.paper.ledger import ledger_of
 from fognn.paper.pairing import t_interval
 from fognn.paper.search import Choices, choices_file, choose, grid, with_choice
@@ -31,7 +31,7 @@ def measure(
     number ``best`` is chosen, and the runs of each seed with the chosen settings."""
     runs = plan("zinc", [slug], len(own), **changes)
     ledger = ledger_of("zinc", results)
-    trials = grid(runs[0], rates, (0.0,))
+    trials = grid(runs[0], [(rate, 0.0) for rate in rates])
     for number, trial in enumerate(trials):
         line = entry(trial, 0.77)
         line.result["val"]["best"]["items"] = 0.1 if number == best else 0.9
@@ -57,6 +57,21 @@ def test_the_six_pairs_of_zinc(tmp_path: Path) -> None:
         *((name, f"{name}+FOG") for name in ("GAT", "GatedGCN", "GatedGCN-E", "GIN", "GraphSAGE")),
     ]
     assert all(pair.printed is pair.fair is pair.settings is None for pair in pairs)
+
+
+def test_a_pair_tries_the_settings_of_both_of_its_rows() -> None:
+    tried = {run.slug: pair_settings(run) for run in plan("zinc")}
+    # As printed in table 3 of the paper.
+    assert tried["gat"] == tried["gat+fog"] == [(0.01, 1e-6), (0.001, 0.0)]
+    assert tried["gin"] == tried["gin+fog"] == [(0.005, 0.001), (0.001, 0.0)]
+    assert tried["gatedgcn-e"] == tried["gatedgcn-e+fog"] == [(0.005, 0.0), (0.001, 0.0)]
+    # Variants have the settings of their rows.
+    assert tried["gcn-sym"] == tried["gcn"] == tried["gcn+fog"] == [(0.01, 0.0), (0.001, 0.0)]
+    # Without a host: its own.
+    assert len(tried["fog"]) == 1
+    for table in ("cluster", "pattern", "tsp", "limits"):
+        for run in plan(table):
+            assert (run.paper.lr, run.paper.weight_decay) in pair_settings(run)
 
 
 def test_the_part_of_the_settings_is_the_difference_of_differences(tmp_path: Path) -> None:
