@@ -37,7 +37,7 @@ def test_compare_with_a_layer_of_the_user_and_predict(run: Run, tmp_path: Path) 
     code, out, err = run("compare", *arguments)
     assert (code, err) == (0, "")
     assert "of-the-user+FOG" in out
-    assert "one seed decides nothing" in out
+    assert "one or two seeds decide nothing" in out
     assert "The pages: runs/compare/graphs/report/index.html" in out
     assert (tmp_path / "results" / "compare" / "graphs.jsonl").read_text().count("\n") == 2
     command = re.search(r"fognn (predict .*)", out)

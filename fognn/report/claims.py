@@ -15,12 +15,14 @@ from fognn.report.metric import Metric, metric_of
 from fognn.report.text import joined, many, percents
 
 __all__ = [
+    "FEW",
     "RULE",
     "VERDICTS",
     "Claim",
     "Comparison",
     "Judgement",
     "claims",
+    "few_seeds",
     "judge",
     "judge_all",
     "verdict_of",
@@ -33,7 +35,8 @@ RULE = (
     "nothing: their differences are seen, and not sure. Where there are only runs on a fraction of "
     "the data, they are shown, and are not sure either."
 )
-MIN_SEEDS = 3  # fewer decide nothing: two differences may be alike by chance
+# Two differences may be alike by chance.
+FEW = "one or two seeds decide nothing"
 
 # In the order in which they decide: one comparison that fails is enough, all must hold.
 VERDICTS = {
@@ -51,9 +54,9 @@ def verdict_of(paired: Paired | None, metric: Metric, decides: bool = True) -> s
     r"""Whether the first of two networks is better than the second: one of :obj:`VERDICTS`.
 
     It holds if the whole 95 % interval of the difference is on the better side of 0, and fails if
-    the whole interval is on the other side. Without an interval the difference was seen. The same
-    is true of an interval over the folds of one run, which share most of their graphs: it is too
-    narrow.
+    the whole interval is on the other side. One or two seeds decide nothing, see :func:`few_seeds`:
+    their difference was seen. The same is true of an interval over the folds of one run, which
+    share most of their graphs: it is too narrow.
 
     Args:
         paired (Paired, optional): The difference, the first network minus the second.
@@ -66,12 +69,19 @@ def verdict_of(paired: Paired | None, metric: Metric, decides: bool = True) -> s
     if paired.interval is None:
         return "seen" if metric.advantage(paired.difference, 0.0) > 0 else "against"
     low, high = sorted(metric.advantage(end, 0.0) for end in paired.interval)
-    sure = decides and paired.over == "seed"
+    sure = decides and not few_seeds(paired)
     if low > 0:
         return "holds" if sure else "seen"
     if high < 0:
         return "fails" if sure else "against"
     return "unclear"
+
+
+def few_seeds(paired: Paired) -> str:
+    r"""Returns the seeds of a difference if they are too few to decide, ``"one seed"`` or
+    ``"two seeds"``; empty if they are enough."""
+    seeds = paired.pairs if paired.over == "seed" else 1  # the folds are of one seed
+    return {1: "one seed", 2: "two seeds"}.get(seeds, "")
 
 
 @dataclass(frozen=True)
@@ -160,8 +170,7 @@ class Comparison:
     @property
     def verdict(self) -> str:
         r"""One of :obj:`VERDICTS`."""
-        enough = self.paired is not None and self.paired.pairs >= MIN_SEEDS
-        return verdict_of(self.paired, self.metric, enough and self.better.fraction is None)
+        return verdict_of(self.paired, self.metric, self.better.fraction is None)
 
 
 @dataclass(frozen=True)

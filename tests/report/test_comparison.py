@@ -56,8 +56,13 @@ SENTENCES = [
     ),
     (
         {"GIN": [0.5], "GIN+FOG": [0.47]},
-        "GIN+FOG was better by 0.030 MAE over 1 seed; one seed decides nothing: another seed may "
-        "show the opposite.",
+        "GIN+FOG was better by 0.030 MAE over 1 seed; one or two seeds decide nothing: another "
+        "seed may show the opposite.",
+    ),
+    (
+        {"GIN": [0.5, 0.51], "GIN+FOG": [0.47, 0.4801]},
+        "GIN+FOG was better by 0.02995 ± 0.00064 MAE over 2 seeds; one or two seeds decide "
+        "nothing: another seed may show the opposite.",
     ),
     ({"FOG": HOST}, "No host has runs with and without FOG, so there is nothing to compare."),
 ]
@@ -88,7 +93,7 @@ def test_folds_of_one_seed_are_pairs() -> None:
     rows = network_rows(own)
     assert rows[1].paired is not None
     assert (rows[1].paired.pairs, rows[1].paired.over) == (3, "fold")
-    assert "over 3 folds; one seed decides nothing: folds share" in sentence_of(rows)
+    assert "over 3 folds; one or two seeds decide nothing: folds share" in sentence_of(rows)
 
 
 def _both(value: float) -> dict[str, dict[str, float]]:

@@ -75,7 +75,7 @@ def test_demo(
     printed = capsys.readouterr().out
     assert report.as_uri() in printed
     for words in (text, printed):
-        assert "GCN+FOG is better by 3.45 ± 0.64 points of balanced accuracy over 2 seeds" in words
+        assert "GCN+FOG was better by 3.45 ± 0.64 points of balanced accuracy over 2 seeds" in words
     assert "GCN+FOG" in printed
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fognn.paper.ledger import LedgerEntry
 from fognn.paper.pairing import Paired, paired_difference
 from fognn.paper.scores import peak_memory, score_of, validation_of
-from fognn.report.claims import verdict_of
+from fognn.report.claims import FEW, verdict_of
 from fognn.report.metric import METRICS, Metric
 from fognn.report.site.run_page import settings_of
 from fognn.report.text import capital, joined, many
@@ -73,8 +73,8 @@ class NetworkRow:
 
     @property
     def verdict(self) -> str:
-        r"""``"better"``, ``"worse"`` or ``"cannot be told"`` than its host; ``"one seed"`` if
-        there is no interval, or one over folds; empty without a host."""
+        r"""``"better"``, ``"worse"`` or ``"cannot be told"`` than its host; ``"not sure"`` on
+        one or two seeds; empty without a host."""
         if self.host is None:
             return ""
         return _VERDICTS[verdict_of(self.paired, self.metric)]
@@ -82,7 +82,7 @@ class NetworkRow:
 
 _VERDICTS = {
     **{"holds": "better", "fails": "worse", "unclear": "cannot be told"},
-    **{"seen": "one seed", "against": "one seed", "missing": "not measured"},
+    **{"seen": "not sure", "against": "not sure", "missing": "not measured"},
 }
 
 
@@ -146,10 +146,11 @@ def sentence_of(rows: Sequence[NetworkRow]) -> str:
         over = joined(list(dict.fromkeys(_over(row) for row in unclear)))
         parts.append(f"it cannot be told whether FOG helps ({joined(each)}, over {over})")
     text = capital("; ".join(parts)) if unclear and len(parts) == 1 else "; ".join(parts)
-    if any(row.verdict == "one seed" for row in with_fog):
-        folds = any(row.paired is not None and row.paired.over == "fold" for row in with_fog)
+    few = [row.paired for row in with_fog if row.paired and row.verdict == "not sure"]
+    if few:
+        folds = any(paired.over == "fold" for paired in few)
         why = "folds share training data" if folds else "another seed may show the opposite"
-        text += f"; one seed decides nothing: {why}"
+        text += f"; {FEW}: {why}"
     return f"{text}."
 
 
@@ -165,7 +166,7 @@ def winner_of(rows: Sequence[NetworkRow]) -> NetworkRow | None:
 def _finding(row: NetworkRow) -> str:
     assert row.paired is not None
     ahead = row.metric.advantage(row.paired.difference, 0.0) > 0
-    verb = "was" if row.verdict == "one seed" else "is"
+    verb = "was" if row.verdict == "not sure" else "is"
     return (
         f"{row.label}{_note(row)} {verb} {'better' if ahead else 'worse'} by {_amount(row)} over "
         f"{_over(row)}"

@@ -329,7 +329,8 @@ def _summary(lines: Sequence[TableLine]) -> str:
         else:
             text = f"{len(ahead)} of {many(len(paired), 'host')} had a better result with FOG"
         sentences.append(
-            f"{text}; for {len(sure) or 'none'} of them a 95 % interval over seeds excludes 0."
+            f"{text}; for {len(sure) or 'none'} of them a 95 % interval over three seeds or more "
+            "excludes 0."
         )
     return " ".join(sentences)
 

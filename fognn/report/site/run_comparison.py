@@ -10,14 +10,14 @@ from fognn.paper.ledger import LedgerEntry
 from fognn.paper.pairing import paired_difference
 from fognn.paper.scores import check_result, peak_memory, score_of
 from fognn.paper.table_line import TableLine
-from fognn.report.claims import verdict_of
+from fognn.report.claims import FEW, few_seeds, verdict_of
 from fognn.report.measurements import AT, OVER, RUNS, run_link
 from fognn.report.metric import METRICS, Metric
 from fognn.report.site.curves import MOST, compared_figures
 from fognn.report.site.pages import DIFFERENCE, cell, difference_cells, plus_minus
 from fognn.report.site.plots import same_machine
 from fognn.report.site.run_page import facts_of, settings_of
-from fognn.report.text import NONE, joined, many, mebibytes
+from fognn.report.text import NONE, capital, joined, many, mebibytes
 
 __all__ = ["View", "runs_context"]
 
@@ -36,8 +36,8 @@ _VERDICTS = {
     "holds": "{one} is better than {other}",
     "fails": "{one} is worse than {other}",
     "unclear": "There is no clear difference between {one} and {other}",
-    "seen": "{one} was better than {other} with the one seed of both",
-    "against": "{one} was not better than {other} with the one seed of both",
+    "seen": "{one} was better than {other} with the {seeds} of both",
+    "against": "{one} was not better than {other} with the {seeds} of both",
 }
 
 
@@ -232,7 +232,8 @@ def _findings(line: TableLine, host: TableLine, metric: Metric, view: View) -> l
     one, other, paired = line.label, host.label, line.paired
     if paired is None:
         return [f"{one} and {other} have no seed in common: there is no difference to show."]
-    text = _VERDICTS[verdict_of(paired, metric)].format(one=one, other=other)
+    few = few_seeds(paired)
+    text = _VERDICTS[verdict_of(paired, metric)].format(one=one, other=other, seeds=few)
     text += f": {metric.label} {metric.number(line.mean or 0)} against "
     text += f"{metric.number(host.mean or 0)}" + " %" * metric.percent
     text += f" ({metric.direction}); the difference is {metric.signed(paired.difference)}"
@@ -242,8 +243,8 @@ def _findings(line: TableLine, host: TableLine, metric: Metric, view: View) -> l
     text += "."
     if paired.over == "fold":
         text += " Folds share their training graphs, so the interval is too narrow."
-    if paired.over == "fold" or paired.interval is None:
-        text += " One seed decides nothing: another seed may show the opposite."
+    if few:
+        text += f" {capital(FEW)}: another seed may show the opposite."
     sentences = [text]
     unequal = [f"{name} ({a} and {b})" for name, (a, b) in _unequal(line, host, view).items()]
     if unequal and line.entries[0].model != host.entries[0].model:

@@ -43,7 +43,8 @@ def comparisons_table(results: Path, form: str = "text") -> str:
         "The test split at the best validation epoch, mean ± standard deviation; higher is better "
         "for accuracy and ROC-AUC, lower for MAE and RMSE. The difference is between runs of the "
         "same seed (or fold), with its 95 % interval by Student's t; folds share training data, so "
-        "that theirs is too narrow. * the interval does not contain 0."
+        "that theirs is too narrow. * the interval over three seeds or more "
+        "does not contain 0."
     ]
     return in_form(form, title, _HEADER, rows, notes, range(3, 7))
 
