@@ -3,6 +3,7 @@ r"""Finished runs in the ledgers, and the weights of each row's first seed in
 
 Of all runs of a row by its own protocol, on all of the data, whose run folders were seen, the
 weights of the one with the lowest seed are kept, and its ledger line has the checksum of the file.
+A run that several tables have keeps one file, that of the first table.
 They are those of the epoch whose figure the table shows, the last one, or the best one for few-shot
 images; of a run over folds, only those of the first fold, so that all files together stay small.
 """
@@ -65,7 +66,8 @@ def add_run(
     planned: Planned, folder: Path, results: Path, weights: str | Path | None = None
 ) -> None:
     r"""Adds a finished run to the ledger of its table. If it is trained by its row's own protocol
-    on all of the data, and no line with a lower seed has weights, also keeps its weights.
+    on all of the data, and no line with a lower seed has weights, also keeps its weights, see
+    :attr:`~fognn.paper.tables.Planned.keeps_weights`.
 
     Without the checkpoint of that epoch in the run folder, the line has no weights. If the process
     is killed between the two files, the same call repairs the line.

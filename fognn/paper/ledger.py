@@ -201,7 +201,7 @@ def relabelled(entry: LedgerEntry, planned: Planned) -> LedgerEntry:
         planned (Planned): The run in the other table.
     """
     names = {name: getattr(planned, name) for name in ("key", "table", "row", "variant", "label")}
-    # Each table has weights of its own.
+    # The file of the weights is that of the other table.
     same = entry if planned.key == entry.key else entry.with_weights(None)
     return replace(same, **names)
 

@@ -126,8 +126,10 @@ class Planned:
     @property
     def keeps_weights(self) -> bool:
         r"""Whether its weights are kept: it is trained by the row's own protocol, on all of the
-        data."""
-        return self.table in TABLES and self.is_own and self.config.data.fraction == 1.0
+        data, and no earlier table has the same run."""
+        if self.table not in TABLES or not self.is_own or self.config.data.fraction < 1.0:
+            return False
+        return runs_of(self.config)[0].table == self.table
 
     @property
     def slug(self) -> str:

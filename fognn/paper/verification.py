@@ -65,8 +65,8 @@ class Verification:
         entries (tuple): The ledger lines that name a file of weights.
         weights (Path): The folder of the weights.
         unnamed (tuple): Files in the folder that no line names.
-        without (tuple): The names of rows that are measured by their own protocol on all of the
-            data, and have no weights.
+        without (tuple): The names of rows that are measured, keep weights, see
+            :attr:`~fognn.paper.tables.Planned.keeps_weights`, and have none.
         data (Path, optional): The folder with the files of the datasets. (default: :obj:`None`)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`"auto"`)

@@ -79,6 +79,7 @@ def test_the_kron_rows_are_rows_of_the_paper() -> None:
     (run,) = plan("controls", ["zinc-gcn-kron"])
     assert [twin.table for twin in runs_of(run.config)] == ["zinc", "widths", "controls"]
     assert run.folder(Path("runs")) == Path("runs/zinc/gcn+fog-seed0")
+    assert not run.keeps_weights, "they are kept for the table zinc"
     (run,) = plan("controls", ["zinc-gcn-concat"])
     assert run_folder(run.config) == Path("runs/controls/zinc-gcn-concat-seed0")
     assert run.label == "GCN+FOG, concat"

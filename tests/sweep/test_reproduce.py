@@ -130,13 +130,18 @@ def test_weights_of_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.M
     assert line.weights == sha256_of(tmp_path / "weights" / "zinc" / "gcn+fog.safetensors")
     text = (results / "zinc.jsonl").read_text()
     reproduce([zinc], runs, results, quiet=True)
-    # Without the folder, the line is as it was, and its copy in the other table has no weights.
-    reproduce([zinc, wide], tmp_path / "others", results, quiet=True)
-    assert (results / "zinc.jsonl").read_text() == text
-    assert Ledger(results / "widths.jsonl").entries()[0].weights is None
-    reproduce([wide], runs, results, quiet=True, weights=tmp_path / "mine")
-    (line,) = Ledger(results / "widths.jsonl").entries()
-    assert line.weights == sha256_of(tmp_path / "mine" / "widths" / "gcn+fog-c158.safetensors")
+    # With the folder or without, the line is as it was, and its copy in the other table has no
+    # weights.
+    for folder in (tmp_path / "others", runs):
+        reproduce([zinc, wide], folder, results, quiet=True)
+        assert (results / "zinc.jsonl").read_text() == text
+        assert Ledger(results / "widths.jsonl").entries()[0].weights is None
+    # Another row of that table keeps its own.
+    (narrow,) = plan("widths", ["gcn+fog-c76"])
+    kept_run(narrow.folder(runs), narrow)
+    reproduce([narrow], runs, results, quiet=True, weights=tmp_path / "mine")
+    line = Ledger(results / "widths.jsonl").entries()[-1]
+    assert line.weights == sha256_of(tmp_path / "mine" / "widths" / "gcn+fog-c76.safetensors")
 
 
 def test_a_failure_is_tried_once_more_after_the_others(
