@@ -130,6 +130,14 @@ def test_the_table(tmp_path: Path) -> None:
     assert gat["FOG − host, equal tries"].startswith("−0.0600 [")
     assert gat["due to settings"].startswith("−0.1600 [")
     assert gat["tries each"] == "2"
+    # Both chose the paper's settings.
+    for slug, value, best in (("gatedgcn-e", 0.4, 1), ("gatedgcn-e+fog", 0.3, 0)):
+        measure(tmp_path, slug, [value], [value], best, rates=(5e-3, 1e-3))
+    found = list(csv.DictReader(io.StringIO(report_table("rates", tmp_path, "csv"))))
+    gated = next(row for row in found if row["host"] == "GatedGCN-E")
+    assert gated["paper: host, FOG"] == gated["chosen: host, FOG"] == "0.001; 0.005"
+    assert gated["FOG − host, equal tries"] == gated["FOG − host"] == "−0.1000, 1 seed"
+    assert gated["due to settings"] == "nothing"
     gin = next(row for row in found if row["host"] == "GIN")
     assert (gin["chosen: host, FOG"], gin["tries each"]) == ("not run; not run", "–")
 
