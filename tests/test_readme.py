@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fognn.paper.fair import fair_pairs
 from fognn.paper.ledger import Ledger
 from fognn.report.tables import report_table
 
@@ -74,13 +75,33 @@ def test_the_table_of_norms_is_what_the_ledger_says() -> None:
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     shown = records(text.partition("### Which norm")[2].partition("The difference")[0])
     entries = Ledger(ROOT / "results" / "zinc.jsonl").entries()
-    for row, variant in zip(shown, ("", "norm=mean"), strict=True):
+    names = (("", "zinc/gcn+fog"), ("norm=mean", "zinc/gcn+fog-mean"))
+    for row, (variant, slug) in zip(shown, names, strict=True):
         measured = {
             f"seed {entry.seed}": f"{entry.result['test']['last']['batches']:.3f}"
             for entry in entries
             if (entry.row, entry.variant) == ("zinc/gcn+fog", variant)
+            and entry.key == f"{slug}-seed{entry.seed}"  # with the paper's rate
         }
         assert {name: row[name] for name in row if name.startswith("seed")} == measured
+
+
+def test_the_table_of_tries_is_what_the_ledger_says() -> None:
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    shown = records(text.partition("Seed 0 of each try")[2].partition("\n- ")[0])
+    lines = {entry.key: entry for entry in Ledger(ROOT / "results" / "zinc.jsonl").entries()}
+    pairs = fair_pairs("zinc", ROOT / "results")
+    assert len(shown) == len(pairs) == 6
+    for row, pair in zip(shown, pairs, strict=True):
+        wanted = [pair.host.planned.label]
+        for setting in sorted(pair.host.tried):  # the host's rate is the lower one
+            for side in (pair.host, pair.fog):
+                assert side.choice is not None
+                chosen = (side.choice.lr, side.choice.weight_decay)
+                trial = next(t for t in side.choice.tried if (t.lr, t.weight_decay) == setting)
+                figure = f"{lines[trial.key].result['test']['last']['batches']:.3f}"
+                wanted.append(f"**{figure}**" if setting == chosen else figure)
+        assert list(row.values()) == wanted
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from fognn.models.weights import read_weights
 from fognn.paper import build, get_row, protocol
 from fognn.paper.keep import kept_name
 from fognn.paper.ledger import Ledger, LedgerEntry
+from fognn.paper.search import Choices, choices_file, with_choice
 from fognn.paper.tables import TABLES, Planned, other_key
 from fognn.training import Config
 from fognn.training.config_section import assignments
@@ -45,9 +46,16 @@ def test_a_line_is_of_its_row(entry: LedgerEntry) -> None:
     config = Config.from_dict(entry.config)
     run = Planned(entry.table, entry.row, entry.variant, entry.label, config)
     assert entry.key == run.key
-    # By the row's protocol, or on a fraction of the data.
-    whole = config.with_values({"data.fraction": run.own.data.fraction})
-    assert whole.identity() == run.own.identity()
+    # By the row's protocol, on a fraction of the data, or with settings that a search tried.
+    values = {"data.fraction": run.own.data.fraction}
+    if config.data.fraction == run.own.data.fraction and not run.is_own:
+        searches = Choices(choices_file(RESULTS, entry.table)).all()
+        (choice,) = [c for c in searches if (c.row, c.variant) == (entry.row, entry.variant)]
+        tried = {trial.key for trial in choice.tried}
+        assert entry.key in tried or with_choice(run, choice).key == entry.key
+        own = run.own.training
+        values |= {"training.lr": own.lr, "training.weight_decay": own.weight_decay}
+    assert config.with_values(values).identity() == run.own.identity()
     row = get_row(entry.row)
     printed = row.params if row.table else count_parameters(build(row))
     assert entry.result["parameters"] == printed
