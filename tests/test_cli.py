@@ -23,6 +23,7 @@ from command_line import Done
 import fognn
 from fognn.cli import main
 from fognn.models import list_models
+from fognn.training import Config
 
 CSV = "name,smiles,sol\na,CCO,0.5\nb,CC(C,1\nc,CC#N,1.5\nd,[Au+9],2\n"
 
@@ -620,17 +621,23 @@ def test_a_search_of_a_smaller_grid(run) -> None:
 
 
 def test_a_search_of_the_settings_of_host_and_fog(run) -> None:
-    command = ["reproduce", "cluster", "--models", "gin,gin+fog", "--no-ours", "--quiet"]
-    command += [*TABLE_OF_SECONDS, "--search", "--pairs"]
+    command = ["reproduce", "cluster", "--models", "gin,gin+fog", "--no-ours", "--seeds", "2"]
+    command += ["--search", "--pairs", "--export", "slurm"]  # its jobs are the tries
     done = run(*command, "--rates", "0.01")
     assert done.returncode == 2
     assert "--pairs takes no --rates and no --decays; leave out one of them" in done.stderr
     done = run(*command)
     assert done.returncode == 0, done.stderr
-    lines = Path("results/searches/cluster.jsonl").read_text().splitlines()
-    tried = [{(t["lr"], t["weight_decay"]) for t in json.loads(line)["tried"]} for line in lines]
-    # Table 2 of the paper.
-    assert tried == [{(0.01, 1e-6), (0.001, 0.0)}] * 2
+    tried = [Config.read(path) for path in Path("slurm/configs").rglob("*.yaml")]
+    # Table 2 of the paper, on the first seed.
+    assert sorted(
+        (c.model.name, c.training.lr, c.training.weight_decay, c.seed) for c in tried
+    ) == [
+        ("gin", 0.001, 0.0, 0),
+        ("gin", 0.01, 1e-6, 0),
+        ("gin+fog", 0.001, 0.0, 0),
+        ("gin+fog", 0.01, 1e-6, 0),
+    ]
 
 
 def test_a_job_array(run) -> None:
