@@ -129,7 +129,8 @@ class Planned:
         data, and no earlier table has the same run."""
         if self.table not in TABLES or not self.is_own or self.config.data.fraction < 1.0:
             return False
-        return runs_of(self.config)[0].table == self.table
+        # A line of another version may have a variant that no table has now.
+        return self.table == next((run.table for run in runs_of(self.config)), self.table)
 
     @property
     def slug(self) -> str:

@@ -187,3 +187,11 @@ def test_a_run_travels_between_processes() -> None:
     again = pickle.loads(pickle.dumps(run))
     assert isinstance(again, Planned)
     assert (again, again.key) == (run, run.key)
+
+
+def test_a_run_that_no_table_has_now_keeps_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a variant of another version, in a line of the ledger."""
+    (run,) = plan("zinc", ["gcn-sym"])
+    assert run.keeps_weights
+    monkeypatch.setattr("fognn.paper.tables.runs_of", lambda config: [])
+    assert run.keeps_weights
