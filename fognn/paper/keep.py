@@ -3,9 +3,9 @@ r"""Finished runs in the ledgers, and the weights of each row's first seed in
 
 Of all runs of a row by its own protocol, on all of the data, whose run folders were seen, the
 weights of the one with the lowest seed are kept, and its ledger line has the checksum of the file.
-A run that several tables have keeps one file, that of the first table.
 They are those of the epoch whose figure the table shows, the last one, or the best one for few-shot
-images; of a run over folds, only those of the first fold, so that all files together stay small.
+images. So that all files together stay small, only those of the first fold are kept of a run over
+folds, and a run that several tables have is kept for the first of them only.
 """
 
 import os

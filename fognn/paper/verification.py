@@ -65,8 +65,8 @@ class Verification:
         entries (tuple): The ledger lines that name a file of weights.
         weights (Path): The folder of the weights.
         unnamed (tuple): Files in the folder that no line names.
-        without (tuple): The names of rows that are measured, keep weights, see
-            :attr:`~fognn.paper.tables.Planned.keeps_weights`, and have none.
+        without (tuple): The names of measured rows that have no weights, although they should, see
+            :attr:`~fognn.paper.tables.Planned.keeps_weights`.
         data (Path, optional): The folder with the files of the datasets. (default: :obj:`None`)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`"auto"`)
