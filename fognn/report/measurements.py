@@ -128,6 +128,8 @@ def run_link(entry: LedgerEntry) -> str:
 def name_of(line: TableLine) -> str:
     r"""The name of the row among those of its own dataset."""
     row = line.paper
+    if row.control:
+        return label_of(row, "")
     alike = [
         other
         for other in rows_of(line.table)

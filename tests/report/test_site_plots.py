@@ -158,6 +158,29 @@ def test_paper_seeds_and_means(tmp_path: Path) -> None:
     assert "95 % interval" in made.caption
 
 
+CONTROLS = {"GCN+FOG": [85.0, 85.1], "GCN": [85.6, 86.0]}
+
+
+def test_a_control_has_its_name_and_rows_without_a_figure_are_left_out(tmp_path: Path) -> None:
+    write_ledger(
+        tmp_path, "controls", ["pattern-gcn-kron", "pattern-gcn-wider"], 2, by_model(CONTROLS)
+    )
+    lines = read_measurements(tmp_path).tables["controls"]
+    pattern = [line for line in lines if line.paper.dataset == "PATTERN"]
+    made = json.loads(results_figure(pattern, METRICS["balanced_accuracy"], "results").json)
+    names = ["GCN+FOG<br>kron, 20 % of PATTERN", "GCN<br>wider, 20 % of PATTERN"]
+    assert len(pattern) == 4
+    assert made["layout"]["yaxis"]["ticktext"] == names
+    # Nothing is printed, so the runs are in the middle of their rows.
+    assert {place for trace in made["data"] for place in trace["y"]} == {0, -1}
+    effect = effect_figure(pattern, METRICS["balanced_accuracy"], "effect")
+    assert effect is not None
+    assert json.loads(effect.json)["layout"]["yaxis"]["ticktext"] == names[1:]
+    assert {place for trace in json.loads(effect.json)["data"] for place in trace["y"]} == {0}
+    zinc = [line for line in lines if line.paper.dataset == "ZINC"]
+    assert results_figure(zinc, MAE, "results") is None
+
+
 def test_nothing_measured_shows_the_paper(tmp_path: Path) -> None:
     lines = read_measurements(tmp_path).tables["cluster"]
     made = results_figure(lines, METRICS["balanced_accuracy"], "results")

@@ -36,18 +36,20 @@ _SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "hexag
 
 
 def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figure | None:
-    r"""A row for each line: the paper's figure, each seed, and the mean of several seeds with its
-    interval; :obj:`None` if nothing is printed or measured.
+    r"""A row for each line that is printed or measured: the paper's figure, each seed, and the mean
+    of several seeds with its interval; :obj:`None` if there is no such line.
 
     Args:
         lines (sequence of TableLine): The lines of one dataset.
         metric (Metric): Their metric.
         name (str): An identifier that no other figure on the page has.
     """
+    lines = [line for line in lines if line.paper_mean is not None or line.entries]
+    if not lines:
+        return None
     places = {id(line): -number for number, line in enumerate(lines)}
     printed = [line for line in lines if line.paper_mean is not None]
-    if not printed and not any(line.entries for line in lines):
-        return None
+    below = _below(lines)
     traces = []
     if printed:
         marks = paper_marks(
@@ -63,7 +65,7 @@ def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Fig
         traces.append(marks)
     for kind in COLOURS:
         runs = [
-            (value, places[id(line)] + BELOW, f"{line.label}, seed {entry.seed}", run_link(entry))
+            (value, places[id(line)] + below, f"{line.label}, seed {entry.seed}", run_link(entry))
             for line in lines
             if colour(line.paper.model) == kind
             for entry, value in zip(line.entries, line.values, strict=True)
@@ -73,7 +75,7 @@ def results_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Fig
     means = [(line, ends) for line in lines if (ends := t_interval(list(line.values)))]
     traces += mean_bars(
         [
-            (line.mean or 0.0, ends, places[id(line)] + BELOW, line.label)
+            (line.mean or 0.0, ends, places[id(line)] + below, line.label)
             for line, ends in means
         ]
     )  # fmt: skip
@@ -112,6 +114,7 @@ def effect_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figu
     printed: list[tuple[float, float, str]] = []
     runs: list[tuple[float, float, str, str]] = []
     means: list[tuple[float, tuple[float, float], float, str]] = []
+    below = _below([line for line, _ in shown])
     for number, (line, host) in enumerate(shown):
         theirs = dict(zip(host.seeds, host.values, strict=True))
         # The line of a control has the difference "reference minus control".
@@ -121,10 +124,10 @@ def effect_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figu
             if entry.seed in theirs:
                 gap = sign * (value - theirs[entry.seed])
                 text = f"{what}, seed {entry.seed}"
-                runs.append((gap, -number + BELOW, text, run_link(entry)))
+                runs.append((gap, -number + below, text, run_link(entry)))
         if line.paired and line.paired.interval:
             text = f"{what}, {line.paired.note}"
-            means.append((line.paired.difference, line.paired.interval, -number + BELOW, text))
+            means.append((line.paired.difference, line.paired.interval, -number + below, text))
         if line.paper_mean is not None and host.paper_mean is not None:
             printed.append((line.paper_mean - host.paper_mean, -number + ABOVE, line.label))
     traces = [run_points(runs, "with FOG", "one seed"), *mean_bars(means)]
@@ -360,6 +363,11 @@ def _spans(lines: Sequence[TableLine]) -> list[float]:
 
 def _host(line: TableLine) -> str:
     return line.paper.model.removesuffix("+FOG")
+
+
+def _below(lines: Sequence[TableLine]) -> float:
+    r"""Where our figures are in a row: below the printed ones, or in the middle."""
+    return BELOW if any(line.paper_mean is not None for line in lines) else 0.0
 
 
 def _short(line: TableLine) -> str:
