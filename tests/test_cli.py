@@ -625,7 +625,7 @@ def test_a_search_of_the_settings_of_host_and_fog(run) -> None:
     command += ["--search", "--pairs", "--export", "slurm"]  # its jobs are the tries
     done = run(*command, "--rates", "0.01")
     assert done.returncode == 2
-    assert "--pairs takes no --rates and no --decays; leave out one of them" in done.stderr
+    assert "--pairs has its own settings; leave out --rates and --decays" in done.stderr
     done = run(*command)
     assert done.returncode == 0, done.stderr
     tried = [Config.read(path) for path in Path("slurm/configs").rglob("*.yaml")]

@@ -119,7 +119,7 @@ def reproduce(
     if not search and (rates or decays or pairs):
         raise typer.BadParameter("--rates, --decays and --pairs need --search")
     if pairs and (rates or decays):
-        raise typer.BadParameter("--pairs takes no --rates and no --decays; leave out one of them")
+        raise typer.BadParameter("--pairs has its own settings; leave out --rates and --decays")
     grid = list(
         itertools.product(
             RATES if rates is None else numbers("reproduce: rates", rates),

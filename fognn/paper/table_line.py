@@ -96,6 +96,11 @@ class TableLine:
         return self.entries[0].result["parameters"] if self.entries else None
 
     @property
+    def lr(self) -> float | None:
+        r"""The learning rate of its runs; :obj:`None` without runs."""
+        return self.entries[0].config["training"]["lr"] if self.entries else None
+
+    @property
     def seconds_per_epoch(self) -> float | None:
         r"""The mean time of an epoch in seconds."""
         return mean_of(entry.result["seconds_per_epoch"] for entry in self.entries)

@@ -33,7 +33,9 @@ RULE = (
     "holds here if all of them are measured and the 95 % interval of every difference lies on the "
     "paper's side of 0, and does not if one lies on the other side. One or two seeds decide "
     "nothing: their differences are seen, and not sure. Where there are only runs on a fraction of "
-    "the data, they are shown, and are not sure either."
+    "the data, they are shown, and are not sure either. All networks have the paper's settings: "
+    "where learning rates are unequal, a difference is not FOG's alone (fognn table rates has "
+    "ZINC's pairs with equal tries)."
 )
 # Two differences may be alike by chance.
 FEW = "one or two seeds decide nothing"
@@ -168,6 +170,11 @@ class Comparison:
         return self.metric.advantage(self.better.paper.mean or 0.0, self.than.paper.mean or 0.0)
 
     @property
+    def equal_rates(self) -> bool:
+        r"""Whether the runs of both have the same learning rate."""
+        return self.better.lr == self.than.lr
+
+    @property
     def verdict(self) -> str:
         r"""One of :obj:`VERDICTS`."""
         return verdict_of(self.paired, self.metric, self.better.fraction is None)
@@ -209,12 +216,15 @@ class Judgement:
 
     @property
     def measured(self) -> str:
-        r"""The number of comparisons and of seeds behind the verdict; empty if there are none."""
+        r"""The number of comparisons and of seeds behind the verdict, and how many comparisons are
+        of networks with unequal learning rates; empty if there are none."""
         measured = [c for c in self.comparisons if c.paired is not None]
         if not measured:
             return ""
         total = many(len(self.comparisons), "comparison")
-        return f"{len(measured)} of {total} measured, {_pairs(measured)}"
+        text = f"{len(measured)} of {total} measured, {_pairs(measured)}"
+        unequal = sum(not c.equal_rates for c in measured)
+        return f"{text}; unequal learning rates in {unequal}" if unequal else text
 
     @property
     def sure(self) -> str:

@@ -199,10 +199,11 @@ def test_all_must_hold_and_one_is_enough_to_fail(tmp_path: Path) -> None:
     good = {"GCN": [0.40, 0.41, 0.42], "GCN_FOG": [0.30, 0.31, 0.33]}
     half = judged(tmp_path / "half", BOTH, **good)
     assert (half.verdict, half.text) == ("partly", "holds where measured")
-    assert half.sure == "1 of 2 comparisons measured, 3 seeds each."
+    rates = "unequal learning rates in"
+    assert half.sure == f"1 of 2 comparisons measured, 3 seeds each; {rates} 1."
     once = judged(tmp_path / "once", BOTH, **good, GAT=[0.4], GAT_FOG=[0.3])
     assert (once.verdict, once.text) == ("seen", "seen, not sure")
-    assert once.sure == "2 of 2 comparisons measured, 1 to 3 seeds each."
+    assert once.sure == f"2 of 2 comparisons measured, 1 to 3 seeds each; {rates} 2."
     sure = {"GAT": [0.4, 0.41, 0.4], "GAT_FOG": [0.3, 0.312, 0.3]}
     whole = judged(tmp_path / "whole", BOTH, **good, **sure)
     assert (whole.verdict, whole.text) == ("holds", "holds here")
@@ -294,5 +295,6 @@ def test_the_table_has_every_claim_with_its_verdict(tmp_path: Path) -> None:
         judgement = judge(claim, measurements)
         assert int(table) == TABLES[claim.table].number
         assert (here, measured) == (judgement.text, judgement.measured or "–")
-    assert "1 of 1 comparison measured, 3 seeds each |" in found["On ZINC, FOG makes GIN worse"]
+    measured = "1 of 1 comparison measured, 3 seeds each; unequal learning rates in 1 |"
+    assert measured in found["On ZINC, FOG makes GIN worse"]
     assert found["On ZINC, FOG helps GCN"].endswith("| not measured yet | – |")

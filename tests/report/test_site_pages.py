@@ -56,11 +56,12 @@ def test_claims_are_counted_and_shown(tmp_path: Path) -> None:
     helps = shown["On ZINC, FOG helps GCN"]
     assert (helps["kind"], helps["verdict"]) == ("holds", "Holds here.")
     assert helps["rows"] == [
-        ["GCN+FOG", "GCN", "+0.1500", "[+0.1500, +0.1500]", "3 seeds", "+0.1520"]
+        ["GCN+FOG", "GCN", "+0.1500", "[+0.1500, +0.1500]", "3 seeds", "+0.1520", "0.01, 0.001"]
     ]
     gin = shown["On ZINC, FOG makes GIN worse"]
     assert gin["kind"] == "against"
-    assert gin["rows"] == [["GIN", "GIN+FOG", "−0.0200", "–", "1 seed: no interval", "+0.0140"]]
+    figures = ["−0.0200", "–", "1 seed: no interval", "+0.0140"]
+    assert gin["rows"] == [["GIN", "GIN+FOG", *figures, "0.001, 0.005"]]
     assert len(made["claims"]) + len(made["waiting"]) == len(claims())
     assert "1 holds here, 1 holds where measured" in made["summary"]
     assert "1 was seen the other way" in made["summary"]
@@ -85,6 +86,16 @@ def cells(part: dict[str, Any], label: str) -> dict[str, Any]:
     (row,) = [row for row in part["rows"] if row["label"] == label]
     header = [name for name in part["header"][1:] if name != "seeds"]
     return dict(zip(header, row["cells"], strict=True))
+
+
+def test_a_page_says_which_pairs_have_unequal_learning_rates(tmp_path: Path) -> None:
+    write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 1, ours=False)
+    (part,) = context(tmp_path)["datasets"]
+    assert any("not FOG's alone: GCN+FOG 0.01 and 0.001." in note for note in part["notes"])
+    change = {"training.lr": 0.01}
+    write_ledger(tmp_path / "equal", "zinc", ["gcn", "gcn+fog"], 1, ours=False, values=change)
+    (part,) = context(tmp_path / "equal")["datasets"]
+    assert not any("not FOG's alone" in note for note in part["notes"])
 
 
 def test_measured_and_printed_stand_side_by_side(tmp_path: Path) -> None:

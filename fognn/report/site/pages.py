@@ -13,7 +13,7 @@ from fognn.report.metric import Metric, metric_of
 from fognn.report.site.curves import compared_figures
 from fognn.report.site.figures import Figure
 from fognn.report.site.plots import effect_figure, results_figure, time_figure, widths_figure
-from fognn.report.tables.notes import commits_of, published_notes
+from fognn.report.tables.notes import commits_of, published_notes, rates_notes
 from fognn.report.text import NONE, capital, joined, many
 
 __all__ = [
@@ -39,7 +39,7 @@ _COUNTS = {
     "missing": ("is not measured yet", "are not measured yet"),
 }
 _HEADER = ["better, says the paper", "than", "advantage here", "95 % interval", "pairs"]
-_HEADER += ["in the paper"]
+_HEADER += ["in the paper", "learning rates"]
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,7 @@ def _comparison(comparison: Comparison) -> list[str]:
         metric.interval(comparison.interval) or NONE,
         VERDICTS["missing"] if paired is None else paired.note,
         metric.signed(comparison.printed),
+        NONE if paired is None else f"{comparison.better.lr:g}, {comparison.than.lr:g}",
     ]
 
 
@@ -273,6 +274,7 @@ def _notes(lines: Sequence[TableLine], metric: Metric) -> list[str]:
             "A difference of more than 3 of the printed s.d., or of more than 5 % of the printed "
             "mean, is said beside it."
         )
+    notes += rates_notes(lines)
     notes += published_notes(lines)
     if any(line.ours for line in lines) and _printed(lines):
         notes.append(

@@ -7,7 +7,7 @@ from fognn.paper.comparison import TableLine
 from fognn.paper.tables import TABLES
 from fognn.report.text import joined, many, percents
 
-__all__ = ["commits_of", "notes_of", "numbers_of", "published_notes"]
+__all__ = ["commits_of", "notes_of", "numbers_of", "published_notes", "rates_notes"]
 
 _EPOCHS = {"last": "the last epoch", "best": "the epoch with the best validation metric"}
 _AVERAGES = {
@@ -118,18 +118,24 @@ def _pairs(lines: Sequence[TableLine]) -> list[str]:
     notes = [f"{text}."]
     if any(pair.over == "fold" for pair in pairs):
         notes.append("Folds share their training graphs, so an interval over folds is too narrow.")
-    rates = {line.label: line.entries[0].config["training"]["lr"] for line in lines if line.entries}
+    return notes + rates_notes(lines)
+
+
+def rates_notes(lines: Sequence[TableLine]) -> list[str]:
+    r"""A sentence on networks with FOG whose learning rates are not those of their hosts, if there
+    are any."""
+    rates = {line.label: line.lr for line in lines}
     unequal = [
-        f"{line.label} {rates[line.label]:g} and {rates[line.paired.host]:g}"
+        f"{line.label} {line.lr:g} and {rates[line.paired.host]:g}"
         for line in lines
-        if line.paired is not None and rates[line.label] != rates.get(line.paired.host)
+        if line.paired is not None and line.lr != rates[line.paired.host]
     ]
-    if unequal:
-        notes.append(
-            "As in the paper, these have another learning rate than their hosts, so that their "
-            f"difference is not FOG's alone: {'; '.join(unequal)}."
-        )
-    return notes
+    if not unequal:
+        return []
+    return [
+        "As in the paper, these have another learning rate than their hosts, so that their "
+        f"difference is not FOG's alone: {'; '.join(unequal)}."
+    ]
 
 
 def _marks(lines: Sequence[TableLine]) -> list[str]:
