@@ -120,7 +120,10 @@ class TableLine:
     @property
     def off(self) -> tuple[str, ...]:
         r"""The limits that the difference exceeds, so that it needs an explanation: three printed
-        standard deviations (``"3 s.d."``), and 5 % of the printed mean (``"5 %"``)."""
+        standard deviations (``"3 s.d."``), and 5 % of the printed mean (``"5 %"``). Changed
+        settings are an explanation."""
+        if self.changed:
+            return ()
         if self.difference is None or self.paper_mean is None or self.paper_sd is None:
             return ()
         limits = {"3 s.d.": 3 * self.paper_sd, "5 %": 0.05 * abs(self.paper_mean)}

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from ledger_entries import entry, fold_entry
 
@@ -54,3 +56,4 @@ def test_off(mean: float, paper: float, sd: float, off: tuple[str, ...]) -> None
     line = TableLine("zinc", "zinc/gcn", "", "", mean=mean, paper_mean=paper, paper_sd=sd)
     assert line.difference == mean - paper
     assert line.off == off
+    assert replace(line, changed=("data.fraction=0.1",)).off == ()
