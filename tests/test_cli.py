@@ -662,6 +662,8 @@ def test_a_job_array(run) -> None:
         (["table", "zink"], 1, "did you mean 'zinc'"),
         (["table", "zinc", "--csv", "--latex"], 2, "only one of --latex and --csv"),
         (["table", "zinc", "--at", "noon"], 1, "at must be one of"),
+        (["table", "zinc", "--minus", "gcn"], 1, "minus must be a row with runs, got 'gcn'"),
+        (["table", "claims", "--minus", "gcn"], 1, "minus needs a table of rows"),
         (["report", "-o", "site"], 1, "results must be a folder with ledgers"),
         (["report", "nothing", "-o", "site"], 1, "nothing is not a finished run"),
         (["report", "x", "--results", "y", "-o", "site"], 2, "--results has no effect"),

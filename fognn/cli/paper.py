@@ -192,6 +192,13 @@ def table(
         str | None,
         typer.Option(help="Average: over batches or items. [batches; items for images]"),
     ] = None,
+    minus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROW",
+            help="Subtract this row from all others, seed by seed; named as in reproduce --models.",
+        ),
+    ] = None,
     results: Results = Path("results"),
 ) -> None:
     """Print a table of the paper with the printed and the measured figures, or all comparisons.
@@ -202,6 +209,7 @@ def table(
     \b
     Examples:
       fognn table zinc --markdown --at best
+      fognn table controls --minus zinc-gcn-wider
       fognn table claims
       fognn table compare
     """
@@ -210,7 +218,7 @@ def table(
         raise typer.BadParameter(f"only one of --{' and --'.join(forms)} may be given")
     from fognn.report.tables import report_table
 
-    print(report_table(name, results, forms[0] if forms else "text", at, over))
+    print(report_table(name, results, forms[0] if forms else "text", at, over, minus))
 
 
 @app.command()

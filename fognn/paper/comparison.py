@@ -20,6 +20,7 @@ from fognn.paper.tables import (
     label_of,
     plan,
     reading_of,
+    row_named,
 )
 from fognn.training import Config
 from fognn.training.config_section import flat
@@ -34,7 +35,11 @@ _IGNORED = ("seed", "machine.", "data.folder")
 
 
 def compare(
-    table: str, entries: Sequence[LedgerEntry], at: str | None = None, over: str | None = None
+    table: str,
+    entries: Sequence[LedgerEntry],
+    at: str | None = None,
+    over: str | None = None,
+    minus: str | None = None,
 ) -> list[TableLine]:
     r"""Returns a line for each row of a table, measured or not, and for each measured variant of
     ours, in the order of the table.
@@ -51,6 +56,9 @@ def compare(
             validation metric. (default: that of the table)
         over (str, optional): The average of the figures: over ``"batches"``, as in the public
             benchmark, or over ``"items"``. (default: that of the table)
+        minus (str, optional): A row, named as in :func:`fognn.paper.tables.plan`, which is
+            subtracted from all rows of its dataset. (default: the host of a network with FOG; a
+            control is subtracted from its reference)
     """
     check_table("compare", table)
     at, over = TABLES[table].at if at is None else at, TABLES[table].over if over is None else over
@@ -73,6 +81,8 @@ def compare(
             line.changed,
         )
     )
+    if minus is not None:
+        return _minus(minus, lines, at, over)
     return [_with_host(line, lines, at, over) for line in lines]
 
 
@@ -182,6 +192,21 @@ def _with_reference(line: TableLine, lines: list[TableLine], at: str, over: str)
             found = paired_difference(other.label, other.entries, line.entries, at, over)
             return replace(line, paired=found)
     return line
+
+
+def _minus(name: str, lines: list[TableLine], at: str, over: str) -> list[TableLine]:
+    r"""Returns the lines with their differences to the row of that name."""
+    row, variant = row_named("compare: minus", lines[0].table, name)
+    named = [line for line in lines if (line.row, line.variant, line.changed) == (row, variant, ())]
+    if not named or not named[0].entries:
+        raise ValueError(f"compare: minus must be a row with runs, got {name!r}, which has none")
+    (base,) = named
+    return [
+        replace(line, paired=paired_difference(base.label, line.entries, base.entries, at, over))
+        if line is not base and line.paper.dataset == base.paper.dataset
+        else line
+        for line in lines
+    ]
 
 
 def _alike(host: TableLine, line: TableLine) -> bool:

@@ -31,6 +31,7 @@ __all__ = [
     "plan",
     "portable",
     "reading_of",
+    "row_named",
     "run_folder",
     "runs_of",
 ]
@@ -254,7 +255,10 @@ def plan(
                 f"plan: values must not have {name!r}, which is given as an argument too"
             )
     changes |= values
-    chosen = _filtered(_candidates(table, ours), models)
+    if models is not None and (isinstance(models, str) or not models):
+        raise ValueError(f"plan: models must be a list of names, got {models!r}")
+    candidates = _candidates(table, ours)
+    chosen = candidates if models is None else _filtered("plan: models", candidates, models)
     return [
         Planned(
             table,
@@ -296,13 +300,25 @@ def _variants(row: Row, host: str) -> Mapping[str, str]:
     return _OURS.get(row.model, _OURS.get(host, {}))
 
 
+def row_named(what: str, table: str, name: str) -> tuple[str, str]:
+    r"""Returns the id and the variant of the one row that a name selects, see :func:`plan`.
+
+    Args:
+        what (str): The function and the argument that have the name, for errors.
+        table (str): One of :obj:`TABLES`.
+        name (str): The name.
+    """
+    found = _filtered(what, _candidates(table, ours=True), [name])
+    if len(found) > 1:
+        slugs = ", ".join(_slug(*chosen) for chosen in found)
+        raise ValueError(f"{what} must be one row, got {name!r}, which are {slugs}")
+    ((row, variant),) = found
+    return row.id, variant
+
+
 def _filtered(
-    candidates: list[tuple[Row, str]], models: Sequence[str] | None
+    what: str, candidates: list[tuple[Row, str]], models: Sequence[str]
 ) -> list[tuple[Row, str]]:
-    if models is None:
-        return candidates
-    if isinstance(models, str) or not models:
-        raise ValueError(f"plan: models must be a list of names, got {models!r}")
     names = {chosen: _names(*chosen) for chosen in candidates}
     wanted = [str(model).lower() for model in models]
     for given, pattern in zip(models, wanted, strict=True):
@@ -310,7 +326,7 @@ def _filtered(
             known = list(dict.fromkeys(name for own in names.values() for name in own))
             near = difflib.get_close_matches(pattern, known, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
-            raise ValueError(f"plan: models must be rows of the table, got {given!r}; {hint}")
+            raise ValueError(f"{what} must be rows of the table, got {given!r}; {hint}")
     return [chosen for chosen in candidates if _matches(names[chosen], wanted)]
 
 

@@ -99,6 +99,43 @@ def test_like_is_compared_with_like() -> None:
     assert hosts("gcn-sym", "gcn+fog-mean") == {}
 
 
+def test_minus_a_row() -> None:
+    entries = runs("zinc", "gcn", [0.4, 0.5, 0.6]) + runs("zinc", "gcn-sym", [0.3, 0.3, 0.3])
+    entries += runs("zinc", "gin", [0.45]) + runs("zinc", "gcn", [0.1], values={"training.lr": 0.1})
+    lines = compare("zinc", entries, minus="gcn")
+    assert line_of(lines, "GCN").paired is None  # the row itself
+    sym = line_of(lines, "GCN (norm=sym)").paired
+    assert (sym.host, sym.pairs, sym.difference) == ("GCN", 3, pytest.approx(-0.2))
+    half = 4.302653 * 0.1 / 3**0.5
+    assert sym.interval == pytest.approx((-0.2 - half, -0.2 + half), abs=1e-6)
+    assert line_of(lines, "GIN").paired.difference == pytest.approx(0.05)
+    assert line_of(lines, "GCN [training.lr=0.1]").paired.difference == pytest.approx(-0.3)
+    assert line_of(lines, "GAT").paired is None
+    assert line_of(compare("zinc", entries, minus="GCN-sym"), "GCN").paired.difference > 0
+
+
+def test_minus_is_of_one_dataset() -> None:
+    entries = runs("controls", "zinc-gcn-wider", [0.3]) + runs("controls", "zinc-pna", [0.2])
+    entries += runs("controls", "pattern-gcn-wider", [85.0])
+    lines = compare("controls", entries, minus="zinc-gcn-wider")
+    assert line_of(lines, "PNA").paired.difference == pytest.approx(-0.1)
+    assert [line.label for line in lines if line.paired] == ["PNA"]
+
+
+@pytest.mark.parametrize(
+    ("minus", "message"),
+    [
+        ("gcm", "compare: minus must be rows of the table, got 'gcm'; did you mean gcn"),
+        ("gcn*", r"compare: minus must be one row, got 'gcn\*', which are gcn, gcn-sym, gcn\+fog"),
+        ("gat", "compare: minus must be a row with runs, got 'gat', which has none"),
+        ("gcn-sym", "compare: minus must be a row with runs, got 'gcn-sym', which has none"),
+    ],
+)
+def test_minus_must_be_one_measured_row(minus: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare("zinc", runs("zinc", "gcn", [0.4]), minus=minus)
+
+
 def test_ours_have_no_printed_figure() -> None:
     lines = compare("zinc", runs("zinc", "gcn-sym", [0.4]))
     line = line_of(lines, "GCN (norm=sym)")

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import io
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -178,6 +179,21 @@ def test_the_table(results: Path) -> None:
     assert float(values["GCN+FOG, concat"]) == pytest.approx(-0.04)
     for form in ("text", "latex"):
         assert "GATv2" in report_table("controls", results, form)
+
+
+def test_the_table_minus_a_control(results: Path) -> None:
+    text = report_table("controls", results, minus="zinc-gcn-concat")
+    found = {line.split("  ")[0]: line for line in text.partition("\n\nHere:")[0].splitlines()}
+    assert "row - zinc-gcn-concat" in found["network"]
+    assert "+0.040 [" not in text
+    assert re.search(r" -0\.040 \[-0\.0\d\d, -0\.0\d\d\], 3 seeds ", found["GCN+FOG, kron"])
+    assert re.search(r" – +\d+ ", found["GCN+FOG, concat"])  # the row itself, with its epochs
+    assert "row - zinc-gcn-concat: mean difference" in text
+    assert "GIN+FOG, concat 0.005 and 0.01" in " ".join(text.split())
+    assert "PATTERN" in text
+    assert text.count("row - ") == 2
+    csv = report_table("controls", results, "csv", minus="zinc-gcn-concat")
+    assert ",row_minus_zinc-gcn-concat,low,high," in csv.splitlines()[0]
 
 
 def test_the_site(results: Path, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def runs(table: str, model: str, count: int, **options: Any) -> list[LedgerEntry
 def notes(entries: list[LedgerEntry], table: str = "zinc", hidden: int = 0, **figure: str) -> str:
     lines = lines_of(entries, table, **figure)
     at, over = figure.get("at", "last"), figure.get("over", "batches")
-    return " ".join(notes_of(lines, at, over, hidden, numbers_of(lines)))
+    return " ".join(notes_of(lines, at, over, hidden, numbers_of(lines), TABLES[table].difference))
 
 
 def lines_of(entries: list[LedgerEntry], table: str = "zinc", **figure: str) -> list[TableLine]:
@@ -234,11 +234,11 @@ def test_pairs() -> None:
     assert "FOG - host: mean difference over the runs that both have." in one
     two = notes(runs("zinc", "gin", 2) + runs("zinc", "gin+fog", 2))
     assert "with a 95 % interval by Student's t." in two
-    assert "another learning rate than their hosts" in two
-    assert "GIN+FOG 0.005 and 0.001." in two
+    assert "have unequal learning rates" in two
+    assert "more than one cause: GIN+FOG 0.005 and 0.001." in two
     equal = {"values": {"training.lr": 0.002}}
     same = runs("zinc", "gin", 2, **equal) + runs("zinc", "gin+fog", 2, **equal)
-    assert "another learning rate" not in notes(same)
+    assert "learning rates" not in notes(same)
 
 
 def test_folds() -> None:

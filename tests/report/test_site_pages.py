@@ -91,11 +91,11 @@ def cells(part: dict[str, Any], label: str) -> dict[str, Any]:
 def test_a_page_says_which_pairs_have_unequal_learning_rates(tmp_path: Path) -> None:
     write_ledger(tmp_path, "zinc", ["gcn", "gcn+fog"], 1, ours=False)
     (part,) = context(tmp_path)["datasets"]
-    assert any("not FOG's alone: GCN+FOG 0.01 and 0.001." in note for note in part["notes"])
+    assert any("more than one cause: GCN+FOG 0.01 and 0.001." in note for note in part["notes"])
     change = {"training.lr": 0.01}
     write_ledger(tmp_path / "equal", "zinc", ["gcn", "gcn+fog"], 1, ours=False, values=change)
     (part,) = context(tmp_path / "equal")["datasets"]
-    assert not any("not FOG's alone" in note for note in part["notes"])
+    assert not any("learning rates" in note for note in part["notes"])
 
 
 def test_measured_and_printed_stand_side_by_side(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fognn.paper.comparison import TableLine
-from fognn.paper.tables import TABLES
 from fognn.report.text import joined, many, percents
 
 __all__ = ["commits_of", "notes_of", "numbers_of", "published_notes", "rates_notes"]
@@ -37,6 +36,7 @@ def notes_of(
     over: str,
     hidden: int,
     numbers: Mapping[tuple[str, ...], str],
+    difference: str,
 ) -> list[str]:
     r"""Sentences: which figure is shown, of how many seeds, what is ours, what is off, and what is
     missing.
@@ -47,11 +47,12 @@ def notes_of(
         over (str): Which average.
         hidden (int): The number of runs of a search that it did not pick.
         numbers (mapping): The numbers of changed settings: see :func:`numbers_of`.
+        difference (str): What is subtracted from what: ``"FOG - host"``.
     """
     if not any(line.entries for line in lines):
         nothing = f"Nothing is measured yet: see fognn reproduce {lines[0].table} --help."
         return [nothing, *published_notes(lines)]
-    notes = [_figure(lines, at, over), *_seeds(lines), *_pairs(lines), *_marks(lines)]
+    notes = [_figure(lines, at, over), *_seeds(lines), *_pairs(lines, difference), *_marks(lines)]
     notes += published_notes(lines)
     notes += [f"{number}: {', '.join(changed)}." for changed, number in numbers.items()]
     missing = [line.label for line in lines if not line.entries]
@@ -108,11 +109,11 @@ def _seeds(lines: Sequence[TableLine]) -> list[str]:
     return notes
 
 
-def _pairs(lines: Sequence[TableLine]) -> list[str]:
+def _pairs(lines: Sequence[TableLine], difference: str) -> list[str]:
     pairs = [line.paired for line in lines if line.paired is not None]
     if not pairs:
         return []
-    text = f"{TABLES[lines[0].table].difference}: mean difference over the runs that both have"
+    text = f"{difference}: mean difference over the runs that both have"
     if any(pair.interval is not None for pair in pairs):
         text += ", with a 95 % interval by Student's t"
     notes = [f"{text}."]
@@ -122,8 +123,7 @@ def _pairs(lines: Sequence[TableLine]) -> list[str]:
 
 
 def rates_notes(lines: Sequence[TableLine]) -> list[str]:
-    r"""A sentence on networks with FOG whose learning rates are not those of their hosts, if there
-    are any."""
+    r"""A sentence on the pairs with unequal learning rates, if there are any."""
     rates = {line.label: line.lr for line in lines}
     unequal = [
         f"{line.label} {line.lr:g} and {rates[line.paired.host]:g}"
@@ -133,8 +133,8 @@ def rates_notes(lines: Sequence[TableLine]) -> list[str]:
     if not unequal:
         return []
     return [
-        "As in the paper, these have another learning rate than their hosts, so that their "
-        f"difference is not FOG's alone: {'; '.join(unequal)}."
+        "These pairs have unequal learning rates, so that their difference has more than one "
+        f"cause: {'; '.join(unequal)}."
     ]
 
 

@@ -32,6 +32,7 @@ def report_table(
     form: str = "text",
     at: str | None = None,
     over: str | None = None,
+    minus: str | None = None,
 ) -> str:
     r"""A table of the paper beside the measurement, or a table of our own.
 
@@ -49,27 +50,32 @@ def report_table(
             validation. (default: that of the table, :class:`fognn.paper.tables.Table`)
         over (str, optional): Which average: over :obj:`"batches"`, as in the public benchmark, or
             over :obj:`"items"`. (default: that of the table)
+        minus (str, optional): As in :func:`fognn.paper.comparison.compare`.
+            (default: :obj:`None`)
     """
     checks.one_of("report_table", "form", form, FORMS)
     if table in _OTHERS:
+        if minus is not None:
+            raise ValueError(f"report_table: minus needs a table of rows, got table {table!r}")
         return _OTHERS[table](Path(results), form)
     check_table("report_table", table)
     at, over = TABLES[table].at if at is None else at, TABLES[table].over if over is None else over
     entries = Ledger(Path(results) / f"{table}.jsonl").entries()
-    lines = compare(table, table_entries(Path(results), table), at, over)
+    lines = compare(table, table_entries(Path(results), table), at, over, minus)
+    difference = TABLES[table].difference if minus is None else f"row - {minus}"
     if form == "csv":
-        return _csv(lines, at, over)
+        return _csv(lines, at, over, difference)
     parts = []
     for data, group in groupby(lines, key=lambda line: line.paper.dataset):
         part = list(group)
         numbers = numbers_of(part)
-        header, rows = _cells(part, numbers)
+        header, rows = _cells(part, numbers, difference)
         metric = metric_of(part[0])
         title = _title(TABLES[table].number, data, metric)
         # Trials of other datasets of the table count in their own part.
         own = [entry for entry in entries if entry.row in {line.row for line in part}]
         hidden = len(own) - sum(len(line.entries) for line in part)
-        notes = notes_of(part, at, over, hidden, numbers)
+        notes = notes_of(part, at, over, hidden, numbers, difference)
         parts.append(in_form(form, title, header, rows, notes, range(1, len(header))))
     return "\n\n".join(parts)
 
@@ -82,14 +88,15 @@ def _title(number: int | None, data: str, metric: Metric) -> str:
 
 
 def _cells(
-    lines: Sequence[TableLine], numbers: Mapping[tuple[str, ...], str]
+    lines: Sequence[TableLine], numbers: Mapping[tuple[str, ...], str], difference: str
 ) -> tuple[list[str], list[list[str]]]:
     folds = any(line.held_out is not None for line in lines)
     paired = any(line.paired for line in lines)
     printed = any(line.paper.mean is not None for line in lines)
+    named = difference != TABLES[lines[0].table].difference
     header = ["network", "parameters", *["paper"] * printed, "here"]
     header += ["held out"] * folds + ["seeds"] + ["here - paper"] * printed
-    header += [TABLES[lines[0].table].difference] * paired + ["epochs", "s/epoch"]
+    header += [difference] * paired + ["epochs", "s/epoch"]
     rows = []
     for line in lines:
         digits = line.paper.digits
@@ -101,7 +108,7 @@ def _cells(
         row += [_figure(line.held_out, line.held_out_sd, digits)] * folds
         row += [str(len(line.seeds))]
         row += [_gap(line.difference, digits) + " !" * bool(line.off)] * printed
-        row += [_paired(line, digits)] * paired
+        row += [_paired(line, digits) or (NONE if named else _unpaired(line))] * paired
         row += [_count(line.epochs), _plain(line.seconds_per_epoch)]
         rows.append(row)
     return header, rows
@@ -127,9 +134,7 @@ def _plain(value: float | None) -> str:
 
 def _paired(line: TableLine, digits: int) -> str:
     if line.paired is None:
-        row = line.paper
-        compared = row.reference or (row.model.endswith("+FOG") and not row.control)
-        return "no common run" if compared and line.entries else NONE
+        return ""
     paired, interval = line.paired, line.paired.interval
     text = _gap(paired.difference, digits)
     if interval is not None:
@@ -137,21 +142,27 @@ def _paired(line: TableLine, digits: int) -> str:
     return f"{text}, {paired.note}"
 
 
-def _csv(lines: Sequence[TableLine], at: str, over: str) -> str:
+def _unpaired(line: TableLine) -> str:
+    row = line.paper
+    compared = row.reference or (row.model.endswith("+FOG") and not row.control)
+    return "no common run" if compared and line.entries else NONE
+
+
+def _csv(lines: Sequence[TableLine], at: str, over: str, difference: str) -> str:
     text = io.StringIO()
-    rows = [_record(line, at, over) for line in lines]
+    name = difference.lower().replace(" - ", "_minus_")
+    rows = [_record(line, at, over, name) for line in lines]
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue().rstrip("\n")
 
 
-def _record(line: TableLine, at: str, over: str) -> dict[str, object]:
+def _record(line: TableLine, at: str, over: str, difference: str) -> dict[str, object]:
     r"""All that is known of a line, with all digits; what is not known is empty."""
     validation = any(entry.result["test"] is None for entry in line.entries)
     figure = "val.best.items" if validation else f"test.{at}.{over}"
     paired = line.paired
-    difference = TABLES[line.table].difference.lower().replace(" - ", "_minus_")
     low, high = (None, None) if paired is None else paired.interval or (None, None)
     return {
         "table": line.table,
