@@ -11,7 +11,7 @@ from fognn.utils import checks
 
 __all__ = ["FOG_KINDS", "FOGControl"]
 
-FOG_KINDS = ("kron", "kron-mean", "kron-neighbours", "hadamard", "concat")
+FOG_KINDS = ("kron", "kron-mean", "kron-neighbours", "hadamard", "concat", "own")
 
 
 class FOGControl(FOG):
@@ -39,6 +39,8 @@ class FOGControl(FOG):
         \textrm{concat:} \quad & \mathbf{W}_{vu} \Big( \mathbf{a}_v \, \Vert \,
         \sum_u w_{vu} \mathbf{b}_u \Big)
 
+        \textrm{own:} \quad & \mathbf{W}_{vu} \Big( \mathbf{a}_v \, \Vert \, \mathbf{b}_v \Big)
+
     * ``"kron"`` is :class:`FOG` itself.
     * ``"kron-mean"`` has the mean over neighbours in place of the sum. It has the parameters of
       FOG. A node without neighbours has a mean of zero.
@@ -51,10 +53,12 @@ class FOGControl(FOG):
       and activation. :math:`\mathbf{W}_{vu}` has :math:`C_{h1}` input channels.
     * ``"concat"`` has no product. :math:`\mathbf{W}_{vu}` has :math:`C_{h1} + C_{h2}` input
       channels.
+    * ``"own"`` is ``"concat"`` without neighbours: no edge is used, and what is left of FOG are its
+      Linears, norms and activations. It has the parameters of ``"concat"``.
 
-    In all of them, a node without neighbours has a zero in place of the sum over neighbours, and
-    :math:`\mathbf{W}_{vu}` has a bias. At equal widths ``"hadamard"`` and ``"concat"`` have fewer
-    parameters than FOG; :func:`fognn.models.equal_size` solves the widths for equal
+    In the others, a node without neighbours has a zero in place of the sum over neighbours, and
+    :math:`\mathbf{W}_{vu}` has a bias. At equal widths ``"hadamard"``, ``"concat"`` and ``"own"``
+    have fewer parameters than FOG; :func:`fognn.models.equal_size` solves the widths for equal
     numbers.
 
     Args:
@@ -66,7 +70,8 @@ class FOGControl(FOG):
         kind (str, optional): One of the kinds above. (default: :obj:`"kron"`)
         **kwargs (optional): Other arguments of :class:`FOG`. An :obj:`edge_dim` adds
             :math:`\mathbf{W}_e \mathbf{e}_{vu}` to :math:`\mathbf{b}_u` as in FOG; it must
-            be :obj:`None` for ``"kron-neighbours"``, whose product it would need for each edge.
+            be :obj:`None` for ``"kron-neighbours"``, whose product it would need for each edge, and
+            for ``"own"``.
 
     Shapes:
         As in :class:`FOG`.
@@ -89,10 +94,9 @@ class FOGControl(FOG):
                 raise ValueError(
                     f"FOGControl: h2 must equal h1={h1!r} for kind='hadamard', got {h2!r}"
                 )
-        if kind == "kron-neighbours" and kwargs.get("edge_dim") is not None:
+        if kind in ("kron-neighbours", "own") and kwargs.get("edge_dim") is not None:
             raise ValueError(
-                "FOGControl: edge_dim must be None for kind='kron-neighbours', got "
-                f"{kwargs['edge_dim']!r}"
+                f"FOGControl: edge_dim must be None for kind={kind!r}, got {kwargs['edge_dim']!r}"
             )
         self.kind = kind  # the constructor of FOG asks for the channels of the product
         super().__init__(in_channels, out_channels, h1, h2, **kwargs)
@@ -100,7 +104,7 @@ class FOGControl(FOG):
     def _product_channels(self) -> int:
         if self.kind == "hadamard":
             return self.h1
-        return self.h1 + self.h2 if self.kind == "concat" else self.h1 * self.h2
+        return self.h1 + self.h2 if self.kind in ("concat", "own") else self.h1 * self.h2
 
     def aggregate(
         self,
@@ -110,6 +114,8 @@ class FOGControl(FOG):
         edge_weight: OptTensor = None,
         edge_attr: OptEdges = None,
     ) -> Tensor:
+        if self.kind == "own":
+            return self.lin_vu(torch.cat([h_target, self.shrink_again(h_target)]).t())
         masked = self.masked(adj, edge_weight)
         if self.kind == "kron-neighbours":
             # W is linear, so it is applied once a node and before the sum over edges.

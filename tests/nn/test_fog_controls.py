@@ -10,6 +10,7 @@ from fognn.nn import FOG, FOGControl, GCNConv, WithFOG
 from fognn.nn.fog_controls import FOG_KINDS
 
 CONTROLS = [kind for kind in FOG_KINDS if kind != "kron"]
+WITHOUT_EDGES = ("kron-neighbours", "own")  # those that take no edge features
 
 
 def literal(
@@ -29,11 +30,14 @@ def literal(
     same = sources is targets
     h = layer(fog.lin_1, fog.norm_1, sources if same else torch.cat([sources, targets]))
     left, centre = (h, h) if same else h.split([len(sources), len(targets)])
-    right = layer(fog.lin_2, fog.norm_2, left)
+    right = layer(fog.lin_2, fog.norm_2, centre if fog.kind == "own" else left)
     out = []
     for v in range(len(targets)):
         edges = [i for i, target in enumerate(edge_index[1].tolist()) if target == v]
         weights = [1.0 if weight is None else weight[i] for i in edges]
+        if fog.kind == "own":  # no neighbour occurs
+            out.append(fog.lin_vu.weight @ torch.cat([centre[v], right[v]]) + fog.lin_vu.bias)
+            continue
         neighbours = [
             right[edge_index[0, i]] + (0.0 if e is None else fog.lin_e.weight @ e[i]) for i in edges
         ]
@@ -103,7 +107,7 @@ def test_equals_the_literal_equation_bipartite_and_weighted(kind: str, graph: Gr
     check(fog, [x, y, weight], out, literal(fog, x, y, graph.edge_index, weight))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FOG_KINDS if kind != "kron-neighbours"])
+@pytest.mark.parametrize("kind", [kind for kind in FOG_KINDS if kind not in WITHOUT_EDGES])
 @given(graph=graphs())
 def test_edge_features_equal_the_literal_equation(kind: str, graph: Graph) -> None:
     fog = random_control(graph, kind, training=True, edge_dim=3)
@@ -135,7 +139,7 @@ def test_forms_of_edge_index_agree_and_isolated_nodes(kind: str) -> None:
     unique = edge_index.unique(dim=1)
     sparse = to_torch_csr_tensor(unique, size=(9, 9)).t().to_sparse_csr()
     torch.testing.assert_close(fog(x, sparse), fog(x, unique))
-    if kind != "concat":
+    if kind not in ("concat", "own"):
         torch.testing.assert_close(out[8], fog.lin_vu.bias)
 
 
@@ -154,6 +158,7 @@ def test_repr_widths_and_use_beside_a_host() -> None:
         ({"kind": "hadamard", "h1": 4, "h2": 2}, "h2 must equal h1=4 for kind='hadamard', got 2"),
         ({"kind": "hadamard", "h2": 3}, "h2 must equal h1=4 for kind='hadamard', got 3"),
         ({"kind": "kron-neighbours", "edge_dim": 2}, "edge_dim must be None for .*, got 2"),
+        ({"kind": "own", "edge_dim": 2}, "edge_dim must be None for kind='own', got 2"),
         ({"kind": "concat", "h1": 0}, "h1 must be a positive int, got 0"),
     ],
 )
