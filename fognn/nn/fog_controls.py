@@ -56,10 +56,10 @@ class FOGControl(FOG):
     * ``"own"`` is ``"concat"`` without neighbours: no edge is used, and what is left of FOG are its
       Linears, norms and activations. It has the parameters of ``"concat"``.
 
-    In the others, a node without neighbours has a zero in place of the sum over neighbours, and
-    :math:`\mathbf{W}_{vu}` has a bias. At equal widths ``"hadamard"``, ``"concat"`` and ``"own"``
-    have fewer parameters than FOG; :func:`fognn.models.equal_size` solves the widths for equal
-    numbers.
+    In the others, a node without neighbours has a zero in place of the sum over neighbours. In all
+    of them :math:`\mathbf{W}_{vu}` has a bias. At equal widths ``"hadamard"``, ``"concat"`` and
+    ``"own"`` have fewer parameters than FOG; :func:`fognn.models.equal_size` solves the widths for
+    equal numbers.
 
     Args:
         in_channels (int): As in :class:`FOG`.
