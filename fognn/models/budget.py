@@ -91,7 +91,6 @@ def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> 
     for channels, one in _candidates(name, task, budget, settings):
         default = _default(name, task, channels, fine)
         two = parameters_of(name, task, settings | {"channels": channels, fine: default + 1})
-        assert two is not None  # with its default it can be built
         step = two - one  # the number of parameters is affine in the fine setting
         wanted = default + (budget - one) / step
         for width in {max(1, math.floor(wanted)), max(1, math.ceil(wanted))}:
@@ -122,7 +121,10 @@ def _candidates(
     with the number of parameters."""
 
     def count(channels: int) -> int | None:
-        return parameters_of(name, task, settings | {"channels": channels})
+        try:
+            return parameters_of(name, task, settings | {"channels": channels})
+        except ValueError:  # such as channels that the heads do not divide
+            return None
 
     def valid(begin: int, step: int = 1) -> Iterator[tuple[int, int]]:
         for channels in range(begin, max(_FEWEST - 1, begin + step * _GAP), step):
@@ -158,11 +160,8 @@ def _default(name: str, task: Task, channels: int, fine: str) -> int:
     return channels - channels // 2 if name.endswith("+fog") else channels
 
 
-def parameters_of(name: str, task: Task, settings: Mapping[str, Any]) -> int | None:
-    r"""Returns the number of parameters; :obj:`None` for settings that the network does not
-    take."""
-    try:
-        with torch.device("meta"):  # nothing is allocated or initialised
-            return count_parameters(create_model(name, task, **settings))
-    except ValueError:
-        return None
+def parameters_of(name: str, task: Task, settings: Mapping[str, Any]) -> int:
+    r"""Returns the number of parameters. For settings that the network does not take it raises the
+    error of :func:`create_model`."""
+    with torch.device("meta"):  # nothing is allocated or initialised
+        return count_parameters(create_model(name, task, **settings))

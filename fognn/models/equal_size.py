@@ -37,9 +37,10 @@ def equal_size(control: str, name: str, task: Task, **settings: Any) -> tuple[st
         The name of the control's network, and its settings.
 
     Raises:
-        ValueError: If there are no such widths. The message names the nearest number of
-            parameters.
+        ValueError: If there are no such widths; the message names the nearest number of
+            parameters. If the network does not take the settings.
     """
+    checks.known("equal_size", "name", name, ["fog", *(f"{host}+fog" for host in HOSTS)])
     own = HOSTS.get(name.removesuffix("+fog"))
     allowed = ["wider", "deeper"] * (own is not None)
     checks.known("equal_size", "control", control, [*FOG_KINDS, *allowed, *HOSTS])
@@ -50,11 +51,7 @@ def equal_size(control: str, name: str, task: Task, **settings: Any) -> tuple[st
     reference = {
         key: value for key, value in settings.items() if key in given or key not in of_host
     }
-    if not name.endswith("fog") or (budget := parameters_of(name, task, reference)) is None:
-        raise ValueError(
-            f"equal_size: name must be a network with FOG that takes the settings, got {name!r} "
-            f"with {reference}"
-        )
+    budget = parameters_of(name, task, reference)
     if control in FOG_KINDS:
         return name, settings | _inner_widths(control, name, task, budget, settings)
     kept = {
@@ -81,9 +78,7 @@ def _inner_widths(
 
     def count(first: int, second: int) -> int:
         changed = {**settings, "fog_kind": kind, "h1": first, "h2": second}
-        size = parameters_of(name, task, changed)
-        assert size is not None  # other widths of a network that can be built
-        return size
+        return parameters_of(name, task, changed)
 
     def second(first: int) -> int:
         return max(1, round(ratio * first))

@@ -55,8 +55,10 @@ def test_settings_of_the_other_host_and_defaults() -> None:
     [
         ("sum", "gcn+fog", {}, "control must be a known one, got 'sum'"),
         ("wider", "fog", {}, "control must be a known one, got 'wider'"),
-        ("wider", "gcn", {}, "name must be a network with FOG .*, got 'gcn'"),
-        ("wider", "gcn+fog", {"h1": 0}, "name must be .* takes the settings, .*'h1': 0"),
+        ("wider", "gcn", {}, "name must be a known one, got 'gcn'; did you mean 'gcn.fog'"),
+        ("wider", "gcn+fog", {"h1": 0}, "h1 must be .*, got 0"),
+        ("concat", "gcn+fog", {"num_layers": 4}, "no setting 'num_layers'; known: .*layers"),
+        ("wider", "gnc+fog", {}, "name must be a known one, got 'gnc.fog'"),
         ("hadamard", "gcn+fog", {"channels": 4}, "within 1 %; the nearest is"),
     ],
 )
