@@ -42,7 +42,7 @@ def test_only_ledgers_are_read(tmp_path: Path) -> None:
         10,
         3,
         5,
-        31,
+        37,
         4,
     ]
     assert {entry.key for entry in found.entries()} == {entry.key for entry in entries}
