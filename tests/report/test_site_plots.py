@@ -169,7 +169,7 @@ def test_a_control_has_its_name_and_rows_without_a_figure_are_left_out(tmp_path:
     pattern = [line for line in lines if line.paper.dataset == "PATTERN"]
     made = json.loads(results_figure(pattern, METRICS["balanced_accuracy"], "results").json)
     names = ["GCN+FOG<br>kron, 20 % of PATTERN", "GCN<br>wider, 20 % of PATTERN"]
-    assert len(pattern) == 4
+    assert len(pattern) == 7
     assert made["layout"]["yaxis"]["ticktext"] == names
     # Nothing is printed, so the runs are in the middle of their rows.
     assert {place for trace in made["data"] for place in trace["y"]} == {0, -1}
