@@ -1,5 +1,6 @@
 """README and docs show what was measured, and the README stays short."""
 
+import itertools
 import json
 import re
 import runpy
@@ -7,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from fognn.paper.comparison import compare
 from fognn.paper.fair import fair_pairs
 from fognn.paper.ledger import Ledger
+from fognn.paper.pairing import paired_difference
+from fognn.paper.search import table_entries
+from fognn.paper.tables import TABLES
 from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +54,42 @@ def test_the_readmes_rows_are_what_the_ledger_says() -> None:
     assert len(shown) > 3
     for row in shown:
         assert row.items() <= measured[row["network"]].items()
+
+
+NUMBER = r"([+-]?\d+\.\d+)"
+# Such as "+0.033 (0.014 to 0.052)"; the difference may be in another sentence.
+INTERVAL = re.compile(rf"(?:{NUMBER}(?: points)?\s)?\({NUMBER}\s+to\s+{NUMBER}")
+
+
+@pytest.fixture(scope="module")
+def differences() -> list[tuple[float, float, float]]:
+    """The paired difference of any two rows with runs, and the ends of its interval."""
+    found = []
+    for table in ("controls", "modern", "zinc"):
+        lines = compare(table, table_entries(ROOT / "results", table))
+        for one, other in itertools.permutations(lines, 2):
+            at, over = TABLES[table].at, TABLES[table].over
+            paired = paired_difference(other.label, one.entries, other.entries, at, over)
+            if paired is not None and paired.interval is not None:
+                found.append((paired.difference, *paired.interval))
+    return found
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/controls.md", "docs/modern.md"])
+def test_an_interval_in_prose_is_what_the_ledger_says(
+    page: str, differences: list[tuple[float, float, float]]
+) -> None:
+    shown = INTERVAL.findall((ROOT / page).read_text(encoding="utf-8"))
+    assert shown
+    for texts in shown:
+        numbers = [(float(text), text.partition(".")[2]) for text in texts if text]
+        assert any(
+            all(
+                abs(number - value) <= 0.501 * 10 ** -len(digits)
+                for (number, digits), value in zip(numbers, measured[-len(numbers) :], strict=True)
+            )
+            for measured in differences
+        ), texts
 
 
 def test_the_readmes_ratios_are_those_of_the_file() -> None:
