@@ -119,7 +119,11 @@ def test_measured_and_printed_stand_side_by_side(tmp_path: Path) -> None:
     assert cells(part, "GIN")["measured MAE"].text == "–"
     assert [len(row["runs"]) for row in part["rows"][:4]] == [0, 3, 3, 1]
     assert made["summary"].startswith("3 of 13 rows of the paper measured, 7 runs.")
-    assert "1 of 1 host had a better result with FOG; for none of them" in made["summary"]
+    assert made["summary"].endswith(
+        "1 of 1 host had a better result with FOG, and none a worse one. A 95 % interval over "
+        "three seeds or more excludes 0 for none of the better results and for none of the worse "
+        "ones."
+    )
     assert any(note.startswith("One seed has no interval") for note in part["notes"])
     names = [figure.name for figure in made["figures"]]
     assert len(set(names)) == len(names)

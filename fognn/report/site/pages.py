@@ -324,15 +324,21 @@ def _summary(lines: Sequence[TableLine]) -> str:
     ]
     paired = [line for line in rows if line.paired is not None]
     if paired:
-        ahead = [line for line in paired if _advantage(line) > 0]
-        sure = [line for line in paired if verdict_of(line.paired, metric_of(line)) == "holds"]
+        ahead = sum(_advantage(line) > 0 for line in paired)
+        behind = sum(_advantage(line) < 0 for line in paired) or "none"
         if rows[0].paper.control:
-            text = f"FOG had a better result than {len(ahead)} of {many(len(paired), 'control')}"
+            count = f"{ahead} of {many(len(paired), 'control')}"
+            sentences.append(
+                f"FOG had a better result than {count}, and a worse one than {behind}."
+            )
         else:
-            text = f"{len(ahead)} of {many(len(paired), 'host')} had a better result with FOG"
+            count = f"{ahead} of {many(len(paired), 'host')}"
+            sentences.append(f"{count} had a better result with FOG, and {behind} a worse one.")
+        verdicts = [verdict_of(line.paired, metric_of(line)) for line in paired]
+        better, worse = (verdicts.count(verdict) or "none" for verdict in ("holds", "fails"))
         sentences.append(
-            f"{text}; for {len(sure) or 'none'} of them a 95 % interval over three seeds or more "
-            "excludes 0."
+            f"A 95 % interval over three seeds or more excludes 0 for {better} of the better "
+            f"results and for {worse} of the worse ones."
         )
     return " ".join(sentences)
 
