@@ -208,6 +208,8 @@ def test_the_site(results: Path, tmp_path: Path) -> None:
     assert "kron − control" in context["how"].replace("\u00a0", " ")
     (zinc, *_) = context["datasets"]
     assert "kron\u00a0−\u00a0control" in zinc["header"]
+    assert [figure.name for figure in zinc["figures"]] == ["results-0", "effect-0"]
+    assert all(figure.wide for figure in zinc["figures"])
     build_site(results, tmp_path / "site")
     assert "GCN+FOG, concat" in (tmp_path / "site" / "controls.html").read_text()
 

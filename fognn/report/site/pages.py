@@ -204,10 +204,9 @@ def _part(lines: list[TableLine], number: int, measurements: Measurements) -> di
     if lines[0].table == "widths":
         hosts = measurements.tables["zinc"]
         plots.append(widths_figure(lines, hosts, metric, f"widths-{number}"))
-    plots += [
-        effect_figure(lines, metric, f"effect-{number}"),
-        time_figure(lines, metric, f"time-{number}"),
-    ]
+    plots.append(effect_figure(lines, metric, f"effect-{number}"))
+    if not lines[0].paper.control:  # too many networks for each host, of nearly equal times
+        plots.append(time_figure(lines, metric, f"time-{number}"))
     return {
         "group": f"curves-{number}",
         "caption": f"{dataset}: measured{' and printed' * printed}",

@@ -146,11 +146,12 @@ def effect_figure(lines: Sequence[TableLine], metric: Metric, name: str) -> Figu
     helps = "is better" if controls else "helps"
     return figure(
         name,
-        f"{difference}, for each seed: FOG {helps} "
+        f"{capital(difference)}, for each seed: FOG {helps} "
         f"{'right' if right else 'left'} of the line at 0."
         + (f" A bar: the mean with its {INTERVAL}." if means else ""),
         traces,
         rows_height(len(shown)),
+        wide=controls,  # no other figure is beside it
         xaxis=axis(
             difference,
             range=window(
