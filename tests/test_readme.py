@@ -150,9 +150,10 @@ def test_the_table_of_tries_is_what_the_ledger_says() -> None:
     [
         ("docs/reliability.md", "results/chaos.json", "chaos_table"),
         ("README.md", "claims", "claims_table"),
+        ("docs/controls.md", "verdicts", "verdicts_table"),
     ],
 )
-def test_the_tables_of_campaign_and_claims_are_up_to_date(
+def test_the_tables_of_campaign_claims_and_controls_are_up_to_date(
     page: str, marker: str, name: str
 ) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

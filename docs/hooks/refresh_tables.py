@@ -4,16 +4,17 @@
 
 A table stands between ``<!-- fognn table NAME --markdown -->`` and ``<!-- end -->``; in the README,
 ``<!-- rows of: ... -->`` keeps its rows, links and columns, and takes their cells from the table.
-``<!-- claims -->`` is the short table of claims, ``<!-- results/chaos.json -->`` that of the
-campaign.
+``<!-- claims -->`` is the short table of claims, ``<!-- verdicts -->`` that of ZINC's controls,
+``<!-- results/chaos.json -->`` that of the campaign.
 """
 
 import json
 import re
 from pathlib import Path
 
-from fognn.report.claims import judge_all
+from fognn.report.claims import judge_all, verdict_of
 from fognn.report.measurements import read_measurements
+from fognn.report.metric import metric_of
 from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,12 @@ _GROUPS = {
     "not decided: too few runs, or intervals with 0": ("partly", "unclear", "seen", "against"),
     "not measured yet": ("missing",),
 }
+_REFERENCES = {
+    "controls/zinc-gcn-kron": "GCN+FOG",
+    "controls/zinc-gin-kron": "GIN+FOG",
+    "controls/zinc-alone-kron": "FOG",
+}
+_DECIDED = {"holds": "**better**, ", "fails": "**worse**, "}
 
 
 def main() -> None:
@@ -41,7 +48,11 @@ def main() -> None:
         for marker, change in (("fognn", _table), ("rows of: fognn", _rows)):
             pattern = rf"<!-- {marker} table ([\w-]+) --markdown -->" + _END
             text = re.sub(pattern, change, text, flags=re.DOTALL)
-        for marker, table in (("results/chaos.json", chaos_table), ("claims", claims_table)):
+        for marker, table in (
+            ("results/chaos.json", chaos_table),
+            ("claims", claims_table),
+            ("verdicts", verdicts_table),
+        ):
             if f"<!-- {marker} -->" in text:
                 new = f"<!-- {marker} -->\n{table()}\n<!-- end -->"
                 pattern = rf"<!-- {marker} -->" + _END
@@ -93,6 +104,24 @@ def claims_table() -> str:
         if "missing" in verdicts and group:
             links = [f"[{len(group)}]({_CLAIMS})"]
         lines.append(f"| {name} | {'; '.join(links) or 'none'} |")
+    return "\n".join(lines)
+
+
+def verdicts_table() -> str:
+    """Whether FOG is better than each control on ZINC, and the difference, in markdown."""
+    found: dict[str, dict[str, str]] = {}
+    for line in read_measurements(ROOT / "results").tables["controls"]:
+        if line.paper.reference in _REFERENCES and line.paired is not None and not line.changed:
+            name = f"`{line.paper.control}`" if line.paper.control else line.paper.model
+            decided = _DECIDED.get(verdict_of(line.paired, metric_of(line)), "")
+            cell = f"{decided}{line.paired.difference:+.3f}"
+            found.setdefault(name, {})[line.paper.reference] = cell
+    lines = [
+        f"| FOG - control | {' | '.join(_REFERENCES.values())} |",
+        "| --- " + "| ---: " * 3 + "|",
+    ]
+    for name, cells in found.items():
+        lines.append(f"| {name} | {' | '.join(cells.get(one, '–') for one in _REFERENCES)} |")
     return "\n".join(lines)
 
 
