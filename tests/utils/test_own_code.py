@@ -32,6 +32,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_is_imported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_layers.py").write_text(LAYERS)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     assert asked() is None
     import_asked()
     assert "imported" not in HOSTS
@@ -40,6 +41,7 @@ def test_a_file_is_imported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert asked() == str(tmp_path / "my_layers.py")
     import_asked()  # a second time, register_host would raise
     fognn.create_model("imported+fog", "zinc", channels=8)
+    assert [path.name for path in tmp_path.iterdir()] == ["my_layers.py"]
 
 
 @pytest.mark.parametrize("name", ["not_there.py", "layers.txt", "."])
