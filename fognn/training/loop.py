@@ -50,7 +50,7 @@ from fognn.training.sync_norm import synchronise
 from fognn.utils.errors import Stopped, TrainingError
 from fognn.utils.memory import memory_errors
 
-__all__ = ["check_ranks", "fit_one"]
+__all__ = ["LostRankError", "check_ranks", "fit_one"]
 
 
 @dataclass
@@ -83,6 +83,10 @@ class Parts:
             open_split(config, "train", rank(), world()[0]),
             open_split(config, "val"),
         )
+
+
+class LostRankError(TrainingError):
+    r"""Another rank has ended."""
 
 
 @without_denormals()
@@ -138,7 +142,7 @@ def fit_one(
         )
         if run is not None:
             run.log(lost)
-        raise TrainingError(lost) from error
+        raise LostRankError(lost) from error
     finally:
         if run is not None:
             run.close()

@@ -3,6 +3,7 @@ r"""Training of a run with one or several ranks, and over one or all folds."""
 import signal
 import sys
 import threading
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from fognn.training.fabric import check_threads, rank
 from fognn.training.folds import fit_folds
 from fognn.training.given import is_given
 from fognn.training.loggers import check_logger
-from fognn.training.loop import check_ranks, fit_one
+from fognn.training.loop import LostRankError, check_ranks, fit_one
 from fognn.training.own_data import check_own, is_own
 from fognn.training.result import Result
 from fognn.training.run_folder import check_folder, finished
@@ -29,6 +30,8 @@ from fognn.utils.files import user_path
 from fognn.utils.own_code import import_asked
 
 __all__ = ["fit"]
+
+_INTERVAL = 0.2  # seconds after which the launcher looks at the ranks again
 
 
 def fit(
@@ -108,7 +111,7 @@ def _fit_ranks(
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",
         max_restarts=0,
-        monitor_interval=0.2,
+        monitor_interval=_INTERVAL,
     )
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
     before = {number: signal.getsignal(number) for number in numbers}
@@ -143,6 +146,10 @@ def _rank(
     except (ValueError, ImportError, FileError, TrainingError, Stopped) as error:
         # One line, because the launcher would print the traceback of each rank.
         print(f"fognn: rank {rank()}:", error, file=sys.stderr, flush=True)
+        if isinstance(error, LostRankError):
+            # Of several ranks that ended since its last look, the launcher names the lowest: it has
+            # to find the one that was lost first. It stops this rank then.
+            time.sleep(5 * _INTERVAL)
         sys.exit(1)
 
 

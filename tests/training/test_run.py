@@ -17,6 +17,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, P
 
 import fognn
 from fognn.training import Config, Result, TrainingError, fit, run
+from fognn.training.loop import LostRankError
 from fognn.training.run import _cause
 from fognn.training.run_folder import check_folder
 
@@ -136,6 +137,24 @@ def test_a_killed_rank(tmp_path: Path, two: Result, rank: int) -> None:
     assert metrics(folder) == metrics(two.folder)
     assert result.test == two.test
     assert f"resumes after epoch {before}" in (folder / "log.txt").read_text()
+
+
+@pytest.mark.parametrize(("error", "waits"), [(LostRankError("x"), 1), (TrainingError("x"), 0)])
+def test_a_rank_that_lost_another_ends_after_it(
+    error: TrainingError, waits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the launcher may find both ended, and names the lower one."""
+    slept: list[float] = []
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(run, "fit_one", fail)
+    monkeypatch.setattr(run.time, "sleep", slept.append)
+    with pytest.raises(SystemExit):
+        run._rank(config(2).to_dict(), "run", "fognn again", True, None)
+    assert len(slept) == waits
+    assert all(seconds > 2 * run._INTERVAL for seconds in slept)
 
 
 def test_a_finished_run_starts_no_ranks(one: Result, monkeypatch: pytest.MonkeyPatch) -> None:
