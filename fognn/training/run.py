@@ -147,8 +147,8 @@ def _rank(
         # One line, because the launcher would print the traceback of each rank.
         print(f"fognn: rank {rank()}:", error, file=sys.stderr, flush=True)
         if isinstance(error, LostRankError):
-            # Of several ranks that ended since its last look, the launcher names the lowest: it has
-            # to find the one that was lost first. It stops this rank then.
+            # The launcher names one of the ranks that ended since its last look. It should find the
+            # lost one alone, and stops this one then.
             time.sleep(5 * _INTERVAL)
         sys.exit(1)
 
