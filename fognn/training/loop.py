@@ -52,6 +52,9 @@ from fognn.utils.memory import memory_errors
 
 __all__ = ["LostRankError", "check_ranks", "fit_one"]
 
+# Epochs in which a run must have a finite validation loss.
+_FIRST_EPOCHS = 10
+
 
 @dataclass
 class Parts:
@@ -290,9 +293,9 @@ def _train(
 
             start = time.perf_counter()
             val_scores = evaluate_model(model, val, training, classes, fabric, std, queries)
+            what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
             if not math.isfinite(val_scores["loss"]):
-                what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
-                if epoch + 1 == training.epochs or not _may_pass(net, state):
+                if not _may_pass(net, state):
                     raise _diverged(what, val_scores["loss"], lr)
                 if run is not None:
                     run.log(f"the {what}, is {val_scores['loss']}; the training continues")
@@ -310,6 +313,8 @@ def _train(
                 state.stopped = "rate"
             elif len(state.history) >= training.epochs:
                 state.stopped = "epochs"
+            if state.stopped and not math.isfinite(val_scores["loss"]):
+                raise _diverged(what, val_scores["loss"], lr)
             if state.is_best(training.metric):
                 state.best_epoch = epoch + 1
                 if run is not None:
@@ -358,10 +363,12 @@ def _may_pass(net: Module, state: State) -> bool:
 
     While the learning rate is high, the running statistics of batch norm lag behind the weights. If
     all nodes have nearly the same features, the running variance is tiny, and the division by it
-    can overflow, in evaluation only.
+    can overflow, in evaluation only. If no epoch of the first ten has a finite loss, the cause is
+    another one, such as NaN in the data.
     """
-    before = any(math.isfinite(row["val_loss"]) for row in state.history)
-    return before and all(value.isfinite().all() for value in net.state_dict().values())
+    losses = [row["val_loss"] for row in state.history]
+    begins = len(losses) < _FIRST_EPOCHS or any(map(math.isfinite, losses))
+    return begins and all(value.isfinite().all() for value in net.state_dict().values())
 
 
 def _diverged(what: str, value: float, lr: float) -> TrainingError:

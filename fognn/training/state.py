@@ -1,6 +1,7 @@
 r"""The state of a run that a checkpoint stores in addition to the weights."""
 
 import hashlib
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,8 +56,9 @@ class State:
 
     def is_best(self, metric: str) -> bool:
         r"""Returns whether the validation metric over items of the last epoch is better than that
-        of all epochs before."""
+        of all epochs before; one that is not finite is worse than any."""
         *before, last = (row[f"val_{metric}_items"] for row in self.history)
+        before = [value for value in before if math.isfinite(value)]
         if not before:
             return True
         return last > max(before) if HIGHER_IS_BETTER[metric] else last < min(before)

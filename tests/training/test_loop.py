@@ -198,12 +198,36 @@ def test_a_validation_that_fails_may_pass(tmp_path: Path, monkeypatch: pytest.Mo
     assert "after epoch 2, batch 2, is nan" in (tmp_path / "run" / "log.txt").read_text()
 
 
-@pytest.mark.parametrize("epoch", [1, 4])
-def test_a_validation_that_fails_first_or_last_ends_the_run(
-    epoch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_validation_that_fails_first_may_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing({epoch}, monkeypatch)
-    with pytest.raises(TrainingError, match=f"the validation loss after epoch {epoch}, batch 2"):
+    """As on graphs without node features, whose batch statistics have almost no variance."""
+    original, calls = loop.evaluate_model, iter(range(1, 1000))
+
+    def evaluate_model(*args: Any) -> dict[str, float]:
+        scores = original(*args)
+        return dict.fromkeys(scores, float("nan")) if next(calls) == 1 else scores
+
+    monkeypatch.setattr(loop, "evaluate_model", evaluate_model)
+    result = fit(tiny(training__epochs=3), tmp_path / "run", quiet=True)
+    rows = metrics(tmp_path / "run")
+    best = max(rows[1:], key=lambda row: float(row["val_balanced_accuracy_items"]))
+    assert result.best_epoch == int(best["epoch"]) > 1
+
+
+def test_a_validation_that_always_fails_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(set(range(1, 100)), monkeypatch)
+    with pytest.raises(TrainingError, match="the validation loss after epoch 11"):
+        fit(tiny(training__epochs=50), tmp_path / "run", quiet=True)
+
+
+def test_a_validation_that_fails_last_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing({4}, monkeypatch)
+    with pytest.raises(TrainingError, match="the validation loss after epoch 4, batch 2"):
         fit(tiny(training__epochs=4), tmp_path / "run", quiet=True)
 
 
