@@ -1,7 +1,7 @@
 """A task whose label is a correlation: the error of one layer against its width.
 
 Each node's label is the sum over its neighbours u of x_v^T M x_u, with normal features, an unknown
-matrix M and the same number of neighbours for all nodes (fognn.datasets.generate_correlation):
+matrix M and the same number of neighbours for all nodes (fognn.data.generate_correlation):
 neither the node nor the sum over its neighbours tells anything alone. A network of one layer (an
 encoder, the layer with its residual, a readout MLP) is trained on one graph and tested on another,
 with the Kronecker product of FOG ("kron"), with its controls "hadamard" and "concat", and with GCN.
@@ -24,7 +24,7 @@ import torch
 from measure import parser, report, save
 from torch.nn.functional import mse_loss
 
-from fognn.datasets import generate_correlation
+from fognn.data import generate_correlation
 from fognn.models import Task, count_parameters, create_model
 from fognn.ops import adjacency
 

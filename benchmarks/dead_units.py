@@ -40,11 +40,11 @@ from torch_geometric.nn import BatchNorm, LayerNorm
 from torch_geometric.utils import from_smiles
 from torch_geometric.utils.smiles import x_map
 
-from fognn.loader import PackedLoader
+from fognn.data import PackedLoader
+from fognn.experiments import protocol
+from fognn.experiments.pairing import t_interval
 from fognn.models import Task, create_model
 from fognn.nn import FOG
-from fognn.paper import protocol
-from fognn.paper.pairing import t_interval
 from fognn.training.checkpoint import untrained_model
 from fognn.training.data import open_split, task_of
 from fognn.training.evaluation import answer

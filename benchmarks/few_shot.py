@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.nn import Dropout2d
 from torch.optim import Adam
 
-from fognn.datasets import Tasks
+from fognn.data import Tasks
 from fognn.models import FewShotNet
 from fognn.nn import AdjacencyMLP
 

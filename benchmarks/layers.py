@@ -27,10 +27,10 @@ from torch import Tensor
 from torch.nn import Module, ReLU, Sequential
 from torch_geometric import EdgeIndex
 
+from fognn.experiments import build
+from fognn.experiments.rows import get_row
 from fognn.nn import FOG, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv, WithFOG
 from fognn.ops import adjacency
-from fognn.paper import build
-from fognn.paper.rows import get_row
 
 
 def step(module: Module, x: Tensor, *args: Any) -> Action:

@@ -21,9 +21,9 @@ from measure import Action, medians, parser, report, save
 from problems import problem, training
 from torch.nn import Module
 
+from fognn.experiments import build
+from fognn.experiments.rows import get_row
 from fognn.ops import kernels
-from fognn.paper import build
-from fognn.paper.rows import get_row
 
 # The operators that have loops, and the networks where they should show most.
 NETWORKS = {

@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric import EdgeIndex
 
+from fognn.experiments import build, rows
+from fognn.experiments.rows import get_row
 from fognn.models import TASKS
-from fognn.paper import build, rows
-from fognn.paper.rows import get_row
 
 
 def pattern_batch(graphs: int = 128, nodes: int = 117, density: float = 0.4347) -> Tensor:

@@ -21,8 +21,8 @@ import torch
 from measure import parser, report, save
 from problems import problem, training
 
-from fognn.paper import build
-from fognn.paper.rows import get_row
+from fognn.experiments import build
+from fognn.experiments.rows import get_row
 
 THREADS = os.cpu_count() or 1
 

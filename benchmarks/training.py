@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from measure import parser, report, save
 
-from fognn.paper import protocol
+from fognn.experiments import protocol
 from fognn.training import Config, fit, loop
 from fognn.training.checkpoint import untrained_model
 from fognn.training.data import open_split, task_of

@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module
 
+from fognn.experiments import Row, build, rows
 from fognn.models import TASKS, count_parameters
-from fognn.paper import Row, build, rows
 
 Step = Callable[[], Tensor]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from fognn.experiments import train
     from fognn.models import Task, create_model, list_models
     from fognn.nn import FOG, WithFOG, fog_widths
-    from fognn.paper import train
     from fognn.report.comparison import compare
     from fognn.training import Result, load
 
@@ -38,7 +38,7 @@ __getattr__ = lazy_names(
         "nn": ("FOG", "WithFOG", "fog_widths"),
         "models": ("Task", "create_model", "list_models"),
         "training": ("Result", "load"),
-        "paper": ("train",),
+        "experiments": ("train",),
         "report.comparison": ("compare",),
     },
 )

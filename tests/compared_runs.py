@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fognn.paper.compared import Compared
-from fognn.paper.ledger import LedgerEntry, ledger_of
-from fognn.paper.tables import Planned, portable
-from fognn.sweep.pool import Job, Outcome, Summary
+from fognn.experiments.compared import Compared
+from fognn.experiments.ledger import LedgerEntry, ledger_of
+from fognn.experiments.pool import Job, Outcome, Summary
+from fognn.experiments.tables import Planned, portable
 
 Scores = Callable[[Planned], tuple[float, float] | str]
 

@@ -10,7 +10,7 @@ from run_folders import write_run
 from tiny_runs import molecules
 from torch_geometric.data import Data
 
-from fognn.paper.tables import Planned
+from fognn.experiments.tables import Planned
 from fognn.training import Config, evaluate
 from fognn.training.checkpoint import untrained_model, write_checkpoint
 from fognn.training.data import task_of

@@ -4,8 +4,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from fognn.paper.ledger import LedgerEntry
-from fognn.paper.tables import Planned
+from fognn.experiments.ledger import LedgerEntry
+from fognn.experiments.tables import Planned
 
 
 def entry(planned: Planned, value: float, **result: Any) -> LedgerEntry:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fognn.paper.ledger import Ledger, LedgerEntry
-from fognn.paper.tables import Planned, plan
+from fognn.experiments.ledger import Ledger, LedgerEntry
+from fognn.experiments.tables import Planned, plan
 
 EPOCHS = 60
 

@@ -10,7 +10,7 @@ from command_line import Run
 from own_images import untrained_few_shot, write_image, write_support
 from tiny_runs import molecules
 
-from fognn.paper import protocol
+from fognn.experiments import protocol
 from fognn.training import fit
 
 pytest.importorskip("PIL.Image")

@@ -9,7 +9,7 @@ import torch
 from command_line import Run
 from tiny_runs import molecules
 
-from fognn.paper import protocol
+from fognn.experiments import protocol
 from fognn.training import fit
 
 X = "~nosuchuser/x"

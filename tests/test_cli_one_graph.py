@@ -13,7 +13,7 @@ import yaml
 from command_line import Done, Run
 from torch_geometric.data import Data
 
-from fognn.datasets import read_single_graph
+from fognn.data import read_single_graph
 from fognn.training.checkpoint import load_run
 from fognn.training.prediction import predict_graphs, predict_nodes
 

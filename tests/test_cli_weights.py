@@ -9,7 +9,7 @@ from kept_runs import kept_run, use_tiny_data
 from tiny_images import write_cifar
 from tiny_own_rows import use_small_rows
 
-from fognn.paper.tables import plan
+from fognn.experiments.tables import plan
 
 
 @pytest.fixture(autouse=True)

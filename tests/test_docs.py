@@ -216,7 +216,7 @@ def hook(name: str) -> ModuleType:
     return module
 
 
-PATHS = {"FOG": "fognn.nn.FOG", "train": "fognn.paper.train"}
+PATHS = {"FOG": "fognn.nn.FOG", "train": "fognn.experiments.train"}
 
 
 @pytest.mark.parametrize(
@@ -288,11 +288,11 @@ def test_the_site_fetches_nothing(site: Path) -> None:
 
 
 def test_the_api_pages_have_all_public_names(site: Path) -> None:
+    import fognn.experiments
     import fognn.nn
     import fognn.ops
-    import fognn.paper
 
-    for package in (fognn.nn, fognn.ops, fognn.paper):
+    for package in (fognn.nn, fognn.ops, fognn.experiments):
         page = (site / "api" / f"{package.__name__.rpartition('.')[2]}.html").read_text()
         for name in package.__all__:
             assert f'id="{package.__name__}.{name}"' in page

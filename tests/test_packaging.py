@@ -63,7 +63,11 @@ def test_the_wheel_has_the_package_alone_and_the_sdist_everything(packages: Path
     (wheel,), (sdist,) = packages.glob("*.whl"), packages.glob("*.tar.gz")
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"fognn"}
-    assert {"fognn/py.typed", "fognn/paper/rows.toml", "fognn/paper/own_rows.toml"} <= set(names)
+    assert {
+        "fognn/py.typed",
+        "fognn/experiments/rows.toml",
+        "fognn/experiments/own_rows.toml",
+    } <= set(names)
     assert not [name for name in names if name.endswith(".safetensors")]
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fognn.paper.comparison import compare
-from fognn.paper.fair import fair_pairs
-from fognn.paper.ledger import Ledger
-from fognn.paper.pairing import paired_difference
-from fognn.paper.search import table_entries
-from fognn.paper.tables import TABLES
+from fognn.experiments.comparison import compare
+from fognn.experiments.fair import fair_pairs
+from fognn.experiments.ledger import Ledger
+from fognn.experiments.pairing import paired_difference
+from fognn.experiments.search import table_entries
+from fognn.experiments.tables import TABLES
 from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[1]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from fognn.experiments import build, get_row, protocol
+from fognn.experiments.keep import kept_name
+from fognn.experiments.ledger import Ledger, LedgerEntry
+from fognn.experiments.search import Choices, choices_file, with_choice
+from fognn.experiments.tables import TABLES, Planned, other_key
 from fognn.models import count_parameters
 from fognn.models.weights import read_weights
-from fognn.paper import build, get_row, protocol
-from fognn.paper.keep import kept_name
-from fognn.paper.ledger import Ledger, LedgerEntry
-from fognn.paper.search import Choices, choices_file, with_choice
-from fognn.paper.tables import TABLES, Planned, other_key
 from fognn.training import Config
 from fognn.training.config_section import assignments
 from fognn.utils.files import sha256_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fognn.paper import protocol
+from fognn.experiments import protocol
 from fognn.training import Config
 
 CLASSES = {"train": 64, "val": 16, "test": 20}

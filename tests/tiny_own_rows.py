@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tiny_images import write_cifar
 
-from fognn.paper.rows import _rows
-from fognn.paper.tables import Planned, _known_runs, plan
+from fognn.experiments.rows import _rows
+from fognn.experiments.tables import Planned, _known_runs, plan
 
 SMALL: dict[str, Any] = {"epochs": 6, "step": 4, "steps": 2, "batch_size": 10, "episodes": 12}
 
@@ -17,10 +17,11 @@ SMALL: dict[str, Any] = {"epochs": 6, "step": 4, "steps": 2, "batch_size": 10, "
 def use_small_rows(patch: pytest.MonkeyPatch) -> None:
     """Each row of our own is trained for 3 epochs of 2 steps, and tested on 12 episodes."""
     own = tuple(dataclasses.replace(row, **SMALL) for row in _rows("own_rows"))
-    module = import_module("fognn.paper.rows")  # fognn.paper has a function of this name
+    # fognn.experiments has a function of this name
+    module = import_module("fognn.experiments.rows")
     patch.setattr(module, "_rows", lambda name: own if "own" in name else _rows(name))
     # It remembers the runs of the rows.
-    patch.setattr("fognn.paper.tables._known_runs", _known_runs.__wrapped__)
+    patch.setattr("fognn.experiments.tables._known_runs", _known_runs.__wrapped__)
 
 
 def small_plan(folder: Path, models: list[str], seeds: int = 1) -> list[Planned]:

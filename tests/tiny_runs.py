@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from fognn.paper import protocol
+from fognn.experiments import protocol
 from fognn.training import Config
 
 TIMES = ("train_seconds", "val_seconds")

@@ -74,7 +74,7 @@ def data(
         lines = report_csv(name, smiles_column or "smiles", target_column, skip_bad, options)
         too_large = source_too_large(name)
     else:
-        from fognn.datasets.catalog import dataset_info
+        from fognn.data.catalog import dataset_info
 
         _check_unused(csv_options, f"{name} is not a csv file")
         options = DrawOptions(draw, output, seed)
@@ -110,7 +110,7 @@ def tsp(
     Example:
       fognn generate tsp --graphs 1000 --split val --seconds 0.1 -o data/tsp/tsp_val.npz
     """
-    from fognn.datasets.tsp_generator import generate_tsp
+    from fognn.data.tsp_generator import generate_tsp
 
     path = generate_tsp(output, graphs, split, seed, (fewest, most), seconds, workers)
     print(f"{path}: {graphs:,} instances")

@@ -104,13 +104,15 @@ def reproduce(
       fognn reproduce cluster --ray 10.0.0.1:6379
       fognn reproduce tsp --export slurm -o jobs
     """
-    from fognn.paper.fair import pair_settings
-    from fognn.paper.search import DECAYS, RATES
-    from fognn.paper.tables import plan
-    from fognn.sweep import estimate, export_slurm, unfinished
-    from fognn.sweep import reproduce as sweep
-    from fognn.sweep.search_runs import search as searched
-    from fognn.sweep.search_runs import trials
+    from fognn.experiments.estimate import estimate
+    from fognn.experiments.fair import pair_settings
+    from fognn.experiments.reproduce import reproduce as sweep
+    from fognn.experiments.reproduce import unfinished
+    from fognn.experiments.search import DECAYS, RATES
+    from fognn.experiments.search_runs import search as searched
+    from fognn.experiments.search_runs import trials
+    from fognn.experiments.slurm import export_slurm
+    from fognn.experiments.tables import plan
     from fognn.training.config_section import assignments
     from fognn.utils.files import user_path
 
@@ -236,7 +238,7 @@ def collect(
     Example:
       fognn collect elsewhere/runs/zinc/gcn+fog-seed*
     """
-    from fognn.paper.keep import enter
+    from fognn.experiments.keep import enter
 
     for folder in runs:
         for key in enter(folder, results, weights):
@@ -270,7 +272,7 @@ def verify(
       fognn verify zinc
       fognn verify --all
     """
-    from fognn.paper.verification import verify as find
+    from fognn.experiments.verification import verify as find
     from fognn.report.verified import show_verification
 
     if bool(tables) == everything:

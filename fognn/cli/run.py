@@ -81,7 +81,7 @@ def train(
       fognn train pyg:TUDataset/PROTEINS gin+fog
       fognn train --config runs/zinc/gcn+fog-seed0/config.yaml -o again
     """
-    from fognn.paper.train_one import train as run
+    from fognn.experiments.train_one import train as run
     from fognn.training.config_section import assignments
     from fognn.training.fabric import rank
 

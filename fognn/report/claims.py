@@ -7,9 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from fognn.paper.pairing import Paired, paired_difference
-from fognn.paper.table_line import TableLine
-from fognn.paper.tables import TABLES
+from fognn.experiments.pairing import Paired, paired_difference
+from fognn.experiments.table_line import TableLine
+from fognn.experiments.tables import TABLES
 from fognn.report.measurements import Measurements, host_of
 from fognn.report.metric import Metric, metric_of
 from fognn.report.text import joined, many, percents

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from fognn.paper.search import Choice
-from fognn.paper.tables import Planned
+from fognn.experiments.compare_runs import RATES, Measured, measure, networks, seconds_of
+from fognn.experiments.pool import Summary
+from fognn.experiments.reproduce import reproduce
+from fognn.experiments.search import Choice
+from fognn.experiments.tables import Planned
 from fognn.report.site.build import build_comparison_report, check_output
 from fognn.report.site.compare_answer import NetworkRow, network_rows, sentence_of, winner_of
 from fognn.report.text import NONE, many, mebibytes, text_table
-from fognn.sweep.compare_runs import RATES, Measured, measure, networks, seconds_of
-from fognn.sweep.pool import Summary
-from fognn.sweep.reproduce import reproduce
 from fognn.utils.files import user_path
 from fognn.utils.own_code import asked, import_file
 
@@ -122,7 +122,7 @@ def compare(
     Both have the same number of parameters, within 1 % of :obj:`budget`, the same splits, seeds,
     epochs and optimiser, and both try the same learning rates: each with the first seed, of which
     the best by the validation metric is taken for all seeds. Finished runs are not trained again,
-    and unfinished ones are resumed, see :func:`fognn.sweep.reproduce`.
+    and unfinished ones are resumed, see :func:`fognn.experiments.reproduce`.
 
     Args:
         data (str): A dataset by name, or your own data, as in :func:`fognn.train`.
@@ -138,9 +138,10 @@ def compare(
         name (str, optional): Name of the comparison: its runs are in ``RUNS/compare/NAME`` and
             its ledger is ``RESULTS/compare/NAME.jsonl``.
             (default: that of the dataset, or of the file)
-        workers (int or str, optional): As in :func:`fognn.sweep.reproduce`. (default: :obj:`1`)
-        ray (str, optional): As in :func:`fognn.sweep.reproduce`. (default: :obj:`None`)
-        shared (bool, optional): As in :func:`fognn.sweep.reproduce`. (default: :obj:`None`)
+        workers (int or str, optional): As in :func:`fognn.experiments.reproduce`. (default:
+        :obj:`1`)
+        ray (str, optional): As in :func:`fognn.experiments.reproduce`. (default: :obj:`None`)
+        shared (bool, optional): As in :func:`fognn.experiments.reproduce`. (default: :obj:`None`)
         runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
         output (str, optional): The folder of the pages.

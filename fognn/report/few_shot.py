@@ -9,8 +9,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from fognn.datasets.few_shot import image_module
-from fognn.datasets.image_files import printable
+from fognn.data.few_shot import image_module
+from fognn.data.image_files import printable
 from fognn.report.drawings.page import page
 from fognn.report.text import capital, many, shortened, text_table
 from fognn.training.few_shot_prediction import FewShotPrediction

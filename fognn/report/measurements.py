@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from fognn.paper.compared import chosen_entries, table_of
-from fognn.paper.comparison import compare
-from fognn.paper.entry_checks import COMPARE
-from fognn.paper.ledger import Ledger, LedgerEntry, ledger_of
-from fognn.paper.rows import rows_of
-from fognn.paper.search import Choice, Choices, choices_file, table_entries
-from fognn.paper.table_line import TableLine
-from fognn.paper.tables import TABLES, label_of
+from fognn.experiments.compared import chosen_entries, table_of
+from fognn.experiments.comparison import compare
+from fognn.experiments.entry_checks import COMPARE
+from fognn.experiments.ledger import Ledger, LedgerEntry, ledger_of
+from fognn.experiments.rows import rows_of
+from fognn.experiments.search import Choice, Choices, choices_file, table_entries
+from fognn.experiments.table_line import TableLine
+from fognn.experiments.tables import TABLES, label_of
 
 __all__ = [
     "AT",

@@ -2,8 +2,8 @@ r"""The metrics of the tasks: their names, units and number formats in all repor
 
 from dataclasses import dataclass
 
-from fognn.paper.protocols import config_of
-from fognn.paper.table_line import TableLine
+from fognn.experiments.protocols import config_of
+from fognn.experiments.table_line import TableLine
 
 __all__ = ["METRICS", "Metric", "metric_of"]
 

@@ -3,7 +3,7 @@ r"""The lines of the command ``fognn verify``."""
 import sys
 from collections.abc import Sequence
 
-from fognn.paper.verification import Check, Verification
+from fognn.experiments.verification import Check, Verification
 from fognn.report.text import NONE, joined
 from fognn.training.progress import Display
 

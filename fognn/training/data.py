@@ -10,14 +10,14 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from fognn.datasets.catalog import DatasetInfo, dataset_info
-from fognn.datasets.encodings import RWSE, random_walk_transform
-from fognn.datasets.episodes import Episodes, EpisodeSampler, Tasks
-from fognn.datasets.few_shot import ImageSet
-from fognn.datasets.imdb import IMDBMulti
-from fognn.datasets.sbm_generator import SPLIT_SIZES
-from fognn.loader import FullGraphLoader, NeighborLoader, PackedLoader
-from fognn.loader.pack import Pack
+from fognn.data import FullGraphLoader, NeighborLoader, PackedLoader
+from fognn.data.catalog import DatasetInfo, dataset_info
+from fognn.data.encodings import RWSE, random_walk_transform
+from fognn.data.episodes import Episodes, EpisodeSampler, Tasks
+from fognn.data.few_shot import ImageSet
+from fognn.data.imdb import IMDBMulti
+from fognn.data.pack import Pack
+from fognn.data.sbm_generator import SPLIT_SIZES
 from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
 from fognn.training.own_data import is_own, open_own, open_own_split, own_splits, own_task

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from fognn import __version__
-from fognn.datasets.sources import cache_dir, data_dir
+from fognn.data.sources import cache_dir, data_dir
 from fognn.utils.errors import FileError
 from fognn.utils.memory import total_memory
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from fognn.datasets.image_files import class_folders, printable, query_files, read_image
+from fognn.data.image_files import class_folders, printable, query_files, read_image
 from fognn.models import FewShotNet
 from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import load_run
@@ -82,7 +82,7 @@ def predict_images(
     set). Neither the classes nor the images need to be those of the training.
 
     Images may have any size and any format that Pillow reads; they are prepared by
-    :func:`fognn.datasets.read_image`. Each query is classified on its own.
+    :func:`fognn.data.read_image`. Each query is classified on its own.
 
     A network that was trained for :math:`n` classes takes 2 to :math:`n`, and at most 20. With
     fewer than :math:`n`, the outputs of the other classes are left out of the softmax. Classes may

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Data, Dataset
 
-from fognn.datasets.own_data import OwnData, data_of_parts
-from fognn.datasets.splits import SPLITS
+from fognn.data.own_data import OwnData, data_of_parts
+from fognn.data.splits import SPLITS
 from fognn.models import Task
 from fognn.ops import Adjacency
 
@@ -78,7 +78,7 @@ def given_data(name: str, task: str) -> OwnData:
 
     Args:
         name (str): The name.
-        task (str): As in :func:`fognn.datasets.own_data.read_own_data`.
+        task (str): As in :func:`fognn.data.own_data.read_own_data`.
     """
     if name not in _GRAPHS:
         raise ValueError(

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.encodings import RWSE, random_walks
-from fognn.datasets.graph_checks import count_values
-from fognn.datasets.molecules import ATOM_COLUMNS, BOND_COLUMNS
-from fognn.datasets.own_data import OwnData, read_own_data
-from fognn.datasets.pyg_datasets import is_pyg_name, pyg_root
-from fognn.loader import FullGraphLoader, NeighborLoader, PackedGraph, PackedLoader
-from fognn.loader.order import epoch_order
+from fognn.data import FullGraphLoader, NeighborLoader, PackedGraph, PackedLoader
+from fognn.data.encodings import RWSE, random_walks
+from fognn.data.graph_checks import count_values
+from fognn.data.molecules import ATOM_COLUMNS, BOND_COLUMNS
+from fognn.data.order import epoch_order
+from fognn.data.own_data import OwnData, read_own_data
+from fognn.data.pyg_datasets import is_pyg_name, pyg_root
 from fognn.models import Task
 from fognn.training.config import Config, DataConfig, ModelConfig
 from fognn.training.given import given_data, is_given

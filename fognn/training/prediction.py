@@ -11,14 +11,14 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Batch, Data
 
-from fognn.datasets.encodings import random_walks
-from fognn.datasets.graph_files import read_graphs
-from fognn.datasets.molecules import ATOM_COLUMNS
-from fognn.datasets.own_data import fill_inputs
-from fognn.datasets.pyg_datasets import is_pyg_name, open_pyg
-from fognn.datasets.single_graph import is_single_graph, read_single_graph, single_graph
-from fognn.datasets.smiles_csv import read_molecules
-from fognn.loader import NeighborLoader, PackedGraph
+from fognn.data import NeighborLoader, PackedGraph
+from fognn.data.encodings import random_walks
+from fognn.data.graph_files import read_graphs
+from fognn.data.molecules import ATOM_COLUMNS
+from fognn.data.own_data import fill_inputs
+from fognn.data.pyg_datasets import is_pyg_name, open_pyg
+from fognn.data.single_graph import is_single_graph, read_single_graph, single_graph
+from fognn.data.smiles_csv import read_molecules
 from fognn.models import Task
 from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import load_run
@@ -62,9 +62,9 @@ def predict(
     Args:
         run (str): A run folder, a checkpoint in one, or the name of kept weights, such as
             ``"zinc/gcn+fog"``, see :func:`fognn.load`.
-        source (str): A csv file of molecules; graphs as :func:`fognn.datasets.read_graphs` or
-            :func:`fognn.datasets.read_single_graph` takes them; or a dataset of PyG by name, as
-            :func:`fognn.datasets.open_pyg` takes it.
+        source (str): A csv file of molecules; graphs as :func:`fognn.data.read_graphs` or
+            :func:`fognn.data.read_single_graph` takes them; or a dataset of PyG by name, as
+            :func:`fognn.data.open_pyg` takes it.
         output (str): The csv file to write.
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
             for kept weights the one that is kept, see :func:`fognn.load`)
@@ -178,7 +178,7 @@ def predict_nodes(
     seed: int = 0,
 ) -> Tensor:
     r"""Returns the outputs of a network for all nodes of a graph, ``[num_nodes, out]``, from
-    sampled neighbourhoods, as :class:`~fognn.loader.NeighborLoader` samples them for a validation
+    sampled neighbourhoods, as :class:`~fognn.data.NeighborLoader` samples them for a validation
     split.
 
     Args:

@@ -59,14 +59,14 @@ from chaos.samples import (
     zinc_csv,
     zinc_npz,
 )
-from fognn.datasets import CLUSTER, TSP, ZINC, IMDBMulti, omniglot, open_pyg, write_graphs
-from fognn.datasets.few_shot import CIFARFS
-from fognn.datasets.mini_imagenet import MiniImageNet
-from fognn.datasets.own_data import read_own_data
-from fognn.datasets.smiles_csv import read_smiles_csv
-from fognn.paper.keep import enter
-from fognn.paper.ledger import ledger_of
-from fognn.paper.search import Choices, choices_file
+from fognn.data import CLUSTER, TSP, ZINC, IMDBMulti, omniglot, open_pyg, write_graphs
+from fognn.data.few_shot import CIFARFS
+from fognn.data.mini_imagenet import MiniImageNet
+from fognn.data.own_data import read_own_data
+from fognn.data.smiles_csv import read_smiles_csv
+from fognn.experiments.keep import enter
+from fognn.experiments.ledger import ledger_of
+from fognn.experiments.search import Choices, choices_file
 from fognn.training import Config, predict_images
 
 __all__ = ["FORMATS", "Format", "arguments", "clean", "digest", "environment", "prepare", "sample"]

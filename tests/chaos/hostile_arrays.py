@@ -18,7 +18,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from chaos.trials import Trial
-from fognn.datasets import write_graphs
+from fognn.data import write_graphs
 
 __all__ = ["array_kinds"]
 

@@ -25,15 +25,15 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from chaos.commands import judge, run
-from fognn.datasets import omniglot, write_graphs
+from fognn.data import omniglot, write_graphs
+from fognn.experiments import protocol
+from fognn.experiments.compared import Compared
+from fognn.experiments.keep import enter
+from fognn.experiments.ledger import ledger_of
+from fognn.experiments.search import Choices, choices_file, choose, grid
+from fognn.experiments.tables import plan
 from fognn.models import TASKS, create_model
 from fognn.models.weights import Weights, write_weights
-from fognn.paper import protocol
-from fognn.paper.compared import Compared
-from fognn.paper.keep import enter
-from fognn.paper.ledger import ledger_of
-from fognn.paper.search import Choices, choices_file, choose, grid
-from fognn.paper.tables import plan
 from fognn.training import Config
 
 Command = list[str]

@@ -12,8 +12,8 @@ from chaos import campaign, writers
 from chaos.commands import Ended, judge
 from chaos.findings import Counts
 from chaos.kinds import bits
-from fognn.paper.ledger import Ledger
-from fognn.paper.tables import plan
+from fognn.experiments.ledger import Ledger
+from fognn.experiments.tables import plan
 
 TRACE = 'Traceback (most recent call last):\n  File "x.py", line 1\nKeyError: 3\n'
 

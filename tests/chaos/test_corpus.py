@@ -15,7 +15,7 @@ from chaos.formats import FORMATS, clean, digest, sample
 from chaos.fuzz import BYTES, fuzz_trials, mutate
 from chaos.hostile import hostile_kinds
 from chaos.trials import Trial, command_trial, read_trials
-from fognn.datasets import write_graphs
+from fognn.data import write_graphs
 
 # One of each part of the corpus, and the findings of the past.
 CHOSEN = [

@@ -8,8 +8,8 @@ from ledger_entries import entry
 
 from chaos.commands import Child, fork
 from chaos.findings import Counts
-from fognn.paper.ledger import Ledger, LedgerEntry
-from fognn.paper.tables import plan
+from fognn.experiments.ledger import Ledger, LedgerEntry
+from fognn.experiments.tables import plan
 
 __all__ = ["verdict", "writer_trials"]
 

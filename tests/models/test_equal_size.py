@@ -1,9 +1,9 @@
 import pytest
 
+from fognn.experiments import get_row
+from fognn.experiments.build import model_settings, name_of
 from fognn.models import TASKS, count_parameters, create_model, equal_size
 from fognn.nn.fog_controls import FOG_KINDS
-from fognn.paper import get_row
-from fognn.paper.build import model_settings, name_of
 
 HOSTS = ("wider", "deeper", "film", "gatv2", "pna")
 CASES = [

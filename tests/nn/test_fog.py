@@ -10,8 +10,8 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.utils import to_torch_csc_tensor, to_torch_csr_tensor
 
+from fognn.experiments import rows
 from fognn.nn import FOG, fog_widths
-from fognn.paper import rows
 
 
 def literal(fog: FOG, x_source: Tensor, x_target: Tensor, edge_index: Tensor, weight=None, e=None):

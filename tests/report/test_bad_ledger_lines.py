@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from site_example import write_ledger
 
-from fognn.paper.ledger import Ledger
-from fognn.paper.tables import plan
+from fognn.experiments.ledger import Ledger
+from fognn.experiments.reproduce import unfinished
+from fognn.experiments.tables import plan
 from fognn.report.site import build_site
 from fognn.report.tables import report_table
-from fognn.sweep.reproduce import unfinished
 
 Content = dict[str, Any]
 GONE = object()

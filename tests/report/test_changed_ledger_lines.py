@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from ledger_entries import entry
 
 from fognn.cli import main
-from fognn.paper.compared import Compared
-from fognn.paper.ledger import Ledger, ledger_of
-from fognn.paper.search import Choices, choices_file
-from fognn.paper.tables import Planned, plan
+from fognn.experiments.compare_runs import measure, networks
+from fognn.experiments.compared import Compared
+from fognn.experiments.ledger import Ledger, ledger_of
+from fognn.experiments.reproduce import unfinished
+from fognn.experiments.search import Choices, choices_file
+from fognn.experiments.tables import Planned, plan
 from fognn.report.site import build_site
 from fognn.report.tables import report_table
-from fognn.sweep.compare_runs import measure, networks
-from fognn.sweep.reproduce import unfinished
 
 Content = dict[str, Any]
 FILES = ["zinc.jsonl", "runs.jsonl", "compare/mine.jsonl", "searches/compare/mine.jsonl"]

@@ -9,13 +9,13 @@ from compared_runs import FakeTraining, compared_entry
 from tiny_runs import molecules
 
 import fognn
-from fognn.paper.ledger import LedgerEntry
-from fognn.paper.tables import Planned
+from fognn.experiments.compare_runs import networks
+from fognn.experiments.ledger import LedgerEntry
+from fognn.experiments.tables import Planned
 from fognn.report import comparison
 from fognn.report.measurements import read_measurements
 from fognn.report.site import build_site
 from fognn.report.site.compare_answer import network_rows, sentence_of, winner_of
-from fognn.sweep.compare_runs import networks
 
 
 def entries(scores: dict[str, list[float]], metric: str = "mae", **more: Any) -> list[LedgerEntry]:

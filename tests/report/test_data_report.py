@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from fognn.datasets.catalog import CATALOG, dataset_info
-from fognn.datasets.smiles_csv import read_smiles_csv
+from fognn.data.catalog import CATALOG, dataset_info
+from fognn.data.smiles_csv import read_smiles_csv
 from fognn.report.drawings import DrawOptions, report_csv, report_dataset, report_datasets
 from fognn.report.drawings.data_report import _molecule_caption
 

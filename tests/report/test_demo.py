@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from run_folders import write_run
 
-from fognn.sweep import reproduce
-from fognn.sweep.pool import Job, Outcome
+from fognn.experiments.pool import Job, Outcome
+from fognn.experiments.reproduce import reproduce
 from fognn.training.config_section import flat
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"

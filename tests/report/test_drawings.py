@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from fognn.datasets.molecules import ATOMS, smiles_to_graph
-from fognn.datasets.sbm import CLUSTER, PATTERN
-from fognn.datasets.smiles_csv import read_smiles_csv
+from fognn.data.molecules import ATOMS, smiles_to_graph
+from fognn.data.sbm import CLUSTER, PATTERN
+from fognn.data.smiles_csv import read_smiles_csv
 from fognn.report.drawings.drawing import KINDS, Drawing, check_output, save_drawing
 from fognn.report.drawings.molecules import graph_to_molecule, has_rdkit, molecule_png, molecule_svg
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from ledger_entries import entry
 
-from fognn.paper.ledger import Ledger
-from fognn.paper.rows import rows_of
-from fognn.paper.tables import TABLES, plan
+from fognn.experiments.ledger import Ledger
+from fognn.experiments.rows import rows_of
+from fognn.experiments.tables import TABLES, plan
 from fognn.report.measurements import read_measurements
 from fognn.report.site import build_site
 from fognn.report.site.build import _MENU

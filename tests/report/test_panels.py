@@ -11,7 +11,7 @@ import torch
 from torch_geometric.data import Data
 from wcag import contrast
 
-from fognn.datasets.molecules import ATOMS
+from fognn.data.molecules import ATOMS
 from fognn.report.drawings.graph_panels import draw_atoms, draw_blocks, draw_network, draw_tour
 from fognn.report.drawings.page import figure_png, figure_svg, page, table_html
 from fognn.report.drawings.plots import COLOURS, grid, pyplot, style_axis

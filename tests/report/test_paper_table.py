@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from ledger_entries import entry, fold_entry
 
-from fognn.paper.comparison import TableLine, compare
-from fognn.paper.ledger import Ledger, LedgerEntry
-from fognn.paper.rows import rows, rows_of
-from fognn.paper.search import Choices, choices_file, choose, grid
-from fognn.paper.tables import TABLES, plan
+from fognn.experiments.comparison import TableLine, compare
+from fognn.experiments.ledger import Ledger, LedgerEntry
+from fognn.experiments.rows import rows, rows_of
+from fognn.experiments.search import Choices, choices_file, choose, grid
+from fognn.experiments.tables import TABLES, plan
 from fognn.report.metric import metric_of
 from fognn.report.tables.notes import commits_of, notes_of, numbers_of
 from fognn.report.tables.paper_table import FORMS, report_table

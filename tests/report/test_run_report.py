@@ -11,8 +11,8 @@ import pytest
 from run_folders import write_run
 from site_example import write_ledger
 
-from fognn.paper import protocol
-from fognn.paper.ledger import Ledger, run_entry
+from fognn.experiments import protocol
+from fognn.experiments.ledger import Ledger, run_entry
 from fognn.report.site import build_run_report, build_site
 from fognn.report.site.run_comparison import runs_context
 

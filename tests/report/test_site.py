@@ -16,8 +16,8 @@ from site_example import write_ledger
 from wcag import contrast
 
 import fognn.report.site.build as build_module
-from fognn.paper import protocol
-from fognn.paper.tables import TABLES
+from fognn.experiments import protocol
+from fognn.experiments.tables import TABLES
 from fognn.report.site import build_run_report, build_site
 from fognn.report.site.build import write_assets
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from site_example import by_model, make_entry, write_ledger
 
-from fognn.paper import rows
-from fognn.paper.comparison import compare
-from fognn.paper.tables import TABLES, plan
+from fognn.experiments import rows
+from fognn.experiments.comparison import compare
+from fognn.experiments.tables import TABLES, plan
 from fognn.report.claims import Claim, Judgement, claims, judge
 from fognn.report.measurements import (
     Measurements,

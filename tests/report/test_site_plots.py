@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from site_example import by_model, make_entry, write_ledger
 
-from fognn.paper import rows
-from fognn.paper.ledger import Ledger, LedgerEntry
-from fognn.paper.tables import plan
+from fognn.experiments import rows
+from fognn.experiments.ledger import Ledger, LedgerEntry
+from fognn.experiments.tables import plan
 from fognn.report.measurements import read_measurements
 from fognn.report.metric import METRICS
 from fognn.report.site.curves import compared_figures, run_figures

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from fognn.experiments import rows
+from fognn.experiments.build import name_of
 from fognn.models import list_models
-from fognn.paper import rows
-from fognn.paper.build import name_of
 from fognn.report.tables.forms import as_latex, as_markdown, as_text
 from fognn.report.tables.models import report_models
 

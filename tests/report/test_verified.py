@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fognn.paper.verification import Verification
+from fognn.experiments.verification import Verification
 from fognn.report.verified import show_verification
 
 

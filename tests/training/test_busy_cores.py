@@ -6,7 +6,7 @@ import pytest
 import torch
 from tiny_runs import metrics, molecules, tiny
 
-from fognn.paper import protocol
+from fognn.experiments import protocol
 from fognn.training import busy_cores as module
 from fognn.training import evaluate, fit, predict
 from fognn.training.busy_cores import BusyCores

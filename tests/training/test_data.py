@@ -15,12 +15,12 @@ from tiny_images import CLASSES, tiny_images, write_cifar
 from tiny_runs import molecules, tiny
 from torch import Tensor
 
-from fognn.datasets.catalog import CATALOG
-from fognn.datasets.episodes import Episodes, EpisodeSampler, Tasks
-from fognn.datasets.few_shot import ImageSet
-from fognn.datasets.graph_files import write_graphs
+from fognn.data.catalog import CATALOG
+from fognn.data.episodes import Episodes, EpisodeSampler, Tasks
+from fognn.data.few_shot import ImageSet
+from fognn.data.graph_files import write_graphs
+from fognn.experiments import protocol
 from fognn.models import TASKS, create_model
-from fognn.paper import protocol
 from fognn.training import Config, DataConfig
 from fognn.training import data as module
 from fognn.training.data import (
@@ -417,7 +417,7 @@ def test_the_fingerprint_of_images(folder: Path, tmp_path: Path) -> None:
 
 SCRIPT = """
 import sys
-from fognn.paper import protocol
+from fognn.experiments import protocol
 from fognn.training.data import fingerprint, open_split
 print(fingerprint(open_split(protocol(sys.argv[1], "gcn"), "train")))
 """

@@ -11,9 +11,9 @@ from tiny_images import tiny_images, write_cifar
 from tiny_runs import molecules, tiny
 from torch_geometric.data import Batch
 
-from fognn.datasets.graph_files import write_graphs
+from fognn.data.graph_files import write_graphs
+from fognn.experiments import protocol
 from fognn.models import create_model
-from fognn.paper import protocol
 from fognn.training import Result, TrainingConfig, data, evaluate, fit, load
 from fognn.training.config import Config
 from fognn.training.data import open_split

@@ -10,7 +10,7 @@ from own_images import untrained_few_shot, write_image, write_support
 from tiny_images import tiny_images, write_cifar
 from tiny_runs import tiny
 
-from fognn.datasets import read_image
+from fognn.data import read_image
 from fognn.training import FewShotPrediction, fit, load, predict_images
 from fognn.training.data import open_split
 from fognn.training.evaluation import answer

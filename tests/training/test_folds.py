@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tiny_runs import metrics
 
-from fognn.paper import protocol
+from fognn.experiments import protocol
 from fognn.training import Config, Result, Stopped, fit, loop
 from fognn.training.folds import fit_folds
 from fognn.training.result import summarise

@@ -10,11 +10,11 @@ import torch
 from tiny_runs import molecules
 from torch_geometric.data import Data
 
-from fognn.datasets import read_graphs
-from fognn.datasets.smiles_csv import read_smiles_csv
-from fognn.datasets.sources import cache_dir
-from fognn.datasets.statistics import count_graphs
-from fognn.paper import protocol
+from fognn.data import read_graphs
+from fognn.data.smiles_csv import read_smiles_csv
+from fognn.data.sources import cache_dir
+from fognn.data.statistics import count_graphs
+from fognn.experiments import protocol
 from fognn.training import fit, load
 from fognn.training.config import DataConfig
 from fognn.training.own_data import own_task
@@ -187,7 +187,7 @@ def test_progress(
     path.write_text("smiles\n" + "CC\n" * 5)
     read_smiles_csv(path)
     assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr("fognn.datasets.smiles_csv._PAUSE", -1.0)
+    monkeypatch.setattr("fognn.data.smiles_csv._PAUSE", -1.0)
     read_smiles_csv(path)
     out, err = capsys.readouterr()
     assert (out, err.splitlines()[-1]) == ("", f"{path}: read to line 6")

@@ -9,9 +9,9 @@ from tiny_runs import molecules, tiny
 from torch.nn import Module
 from torch_geometric.data import Batch
 
-from fognn.datasets.graph_files import write_graphs
+from fognn.data.graph_files import write_graphs
+from fognn.experiments import protocol
 from fognn.models import PretrainedNet, count_parameters, create_model
-from fognn.paper import protocol
 from fognn.training import Result, export, fit, load
 from fognn.training.data import open_split
 from fognn.training.evaluation import answer

@@ -12,9 +12,9 @@ import pytest
 import torch
 from tiny_runs import metrics, molecules, tiny
 
-from fognn.datasets.graph_files import write_graphs
+from fognn.data.graph_files import write_graphs
+from fognn.experiments import protocol
 from fognn.models import list_models
-from fognn.paper import protocol
 from fognn.training import Config, Stopped, TrainingError, fit, loop
 from fognn.training.checkpoint import read_checkpoint
 from fognn.utils.errors import FileError

@@ -12,7 +12,7 @@ import torch
 from tiny_runs import metrics, tiny
 
 import fognn
-from fognn.paper.ledger import Ledger
+from fognn.experiments.ledger import Ledger
 from fognn.training import Config, Result, Stopped, fit, loop
 from fognn.training.checkpoint import read_checkpoint
 from fognn.training.evaluation import answer

@@ -10,8 +10,8 @@ import pytest
 import torch
 from tiny_runs import metrics
 
-from fognn.loader import FullGraphLoader, NeighborLoader
-from fognn.paper import protocol
+from fognn.data import FullGraphLoader, NeighborLoader
+from fognn.experiments import protocol
 from fognn.training import Config, Stopped, fit, loop
 from fognn.training.data import data_fingerprint, fingerprint, folds_of, open_split
 from fognn.training.evaluation import answer

@@ -13,8 +13,8 @@ import torch
 from tiny_runs import molecules, tiny
 
 from fognn.cli import main
-from fognn.paper import protocol
-from fognn.sweep.child import reason_of
+from fognn.experiments import protocol
+from fognn.experiments.child import reason_of
 from fognn.training import Config, TrainingError, evaluate, evaluation, fit, loop, predict
 from fognn.training.out_of_memory import (
     data_too_large,

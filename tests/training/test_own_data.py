@@ -11,10 +11,10 @@ import torch
 from tiny_runs import molecules
 from torch_geometric.data import Data
 
-from fognn.datasets.graph_files import write_graphs
-from fognn.datasets.molecules import ATOM_COLUMNS, BOND_COLUMNS
+from fognn.data.graph_files import write_graphs
+from fognn.data.molecules import ATOM_COLUMNS, BOND_COLUMNS
+from fognn.experiments import protocol
 from fognn.models import Task
-from fognn.paper import protocol
 from fognn.training import DataConfig, fit, predict
 from fognn.training.own_data import is_own, open_own, own_graphs, own_objective, own_task
 from fognn.utils.errors import FileError

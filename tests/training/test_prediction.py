@@ -9,10 +9,10 @@ from tiny_images import tiny_images, write_cifar
 from tiny_runs import molecules, tiny
 from torch_geometric.data import Data
 
-from fognn.datasets.graph_files import write_graphs
-from fognn.datasets.molecules import smiles_to_graph
+from fognn.data.graph_files import write_graphs
+from fognn.data.molecules import smiles_to_graph
+from fognn.experiments import protocol
 from fognn.models import Task
-from fognn.paper import protocol
 from fognn.training import ModelConfig, TrainingConfig, fit, load, predict
 from fognn.training.checkpoint import untrained_model, write_checkpoint
 from fognn.training.config import Config, DataConfig

@@ -12,10 +12,10 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import AddRandomWalkPE
 
 import fognn
-from fognn.datasets.encodings import random_walks
-from fognn.datasets.graph_files import write_graphs
+from fognn.data.encodings import random_walks
+from fognn.data.graph_files import write_graphs
+from fognn.experiments import protocol
 from fognn.models import PretrainedNet, Task, create_model
-from fognn.paper import protocol
 from fognn.training import evaluate, export, fit, load, predict
 from fognn.training.data import fingerprint, open_split, task_of
 

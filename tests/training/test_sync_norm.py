@@ -24,7 +24,7 @@ from torch.nn import BatchNorm1d, BatchNorm2d, Linear, Module, ReLU, Sequential
 from torch.nn.parallel import DistributedDataParallel
 from torch_geometric.data import Data
 
-from fognn.loader import PackedLoader
+from fognn.data import PackedLoader
 from fognn.models import create_model
 from fognn.training.sync_norm import synchronise
 

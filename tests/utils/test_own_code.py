@@ -5,8 +5,8 @@ import pytest
 from tiny_runs import tiny
 
 import fognn
+from fognn.experiments.processes import end, spawn
 from fognn.models.registry import HOSTS
-from fognn.sweep.processes import end, spawn
 from fognn.training import Result
 from fognn.utils.own_code import asked, import_asked, import_file
 

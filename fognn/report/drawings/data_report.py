@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from fognn.datasets.catalog import CATALOG, DatasetInfo, where
-from fognn.datasets.few_shot import ImageSet
-from fognn.datasets.smiles_csv import column_names, read_molecules
-from fognn.datasets.statistics import count, count_graphs
+from fognn.data.catalog import CATALOG, DatasetInfo, where
+from fognn.data.few_shot import ImageSet
+from fognn.data.smiles_csv import column_names, read_molecules
+from fognn.data.statistics import count, count_graphs
 from fognn.report.drawings.drawing import Drawing, check_output, save_drawing
 from fognn.report.drawings.page import table_html
 from fognn.report.drawings.plots import pyplot

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.datasets.molecules import ATOMS
+from fognn.data.molecules import ATOMS
 from fognn.report.drawings.graph_panels import draw_atoms, draw_blocks, draw_network, draw_tour
 from fognn.report.drawings.molecules import has_rdkit, molecule_png, molecule_svg
 from fognn.report.drawings.page import figure_png, figure_svg, page

@@ -6,7 +6,7 @@ from typing import Any
 from torch_geometric.data import Data
 from torch_geometric.utils import to_rdmol
 
-from fognn.datasets.molecules import ATOM_COLUMNS, ATOMS, rdkit_module
+from fognn.data.molecules import ATOM_COLUMNS, ATOMS, rdkit_module
 
 __all__ = ["graph_to_molecule", "has_rdkit", "molecule_png", "molecule_svg"]
 
@@ -23,7 +23,7 @@ def has_rdkit() -> bool:
 
 
 def graph_to_molecule(graph: Data) -> Any:
-    r"""The molecule of a graph: the way back from :func:`fognn.datasets.smiles_to_graph`.
+    r"""The molecule of a graph: the way back from :func:`fognn.data.smiles_to_graph`.
 
     Args:
         graph (Data): A graph with the features of PyG, or of ZINC.

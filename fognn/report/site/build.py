@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fognn import __version__
-from fognn.paper.ledger import LedgerEntry, run_entry
-from fognn.paper.search import Choice
-from fognn.paper.tables import TABLES
+from fognn.experiments.ledger import LedgerEntry, run_entry
+from fognn.experiments.search import Choice
+from fognn.experiments.tables import TABLES
 from fognn.report.measurements import RUNS, Measurements, read_measurements, run_page
 from fognn.report.site.compare_page import COMPARED, comparison_context, comparison_link
 from fognn.report.site.pages import overview_context, table_context

@@ -5,9 +5,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fognn.paper.ledger import LedgerEntry
-from fognn.paper.pairing import Paired, paired_difference
-from fognn.paper.scores import peak_memory, score_of, validation_of
+from fognn.experiments.ledger import LedgerEntry
+from fognn.experiments.pairing import Paired, paired_difference
+from fognn.experiments.scores import peak_memory, score_of, validation_of
 from fognn.report.claims import FEW, verdict_of
 from fognn.report.metric import METRICS, Metric
 from fognn.report.site.run_page import settings_of

@@ -3,8 +3,8 @@ r"""The content of the page of a comparison of networks with and without FOG."""
 from collections.abc import Sequence
 from typing import Any
 
-from fognn.paper.ledger import LedgerEntry
-from fognn.paper.search import Choice
+from fognn.experiments.ledger import LedgerEntry
+from fognn.experiments.search import Choice
 from fognn.report.metric import METRICS
 from fognn.report.site.compare_answer import AT, OVER, network_rows, sentence_of
 from fognn.report.site.run_comparison import View, runs_context

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from fognn.paper.ledger import LedgerEntry
+from fognn.experiments.ledger import LedgerEntry
 from fognn.report.metric import Metric
 from fognn.report.site.figures import Figure, axis, figure, graph_objects, log_scale
 from fognn.report.text import joined

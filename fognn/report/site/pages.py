@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fognn.paper.pairing import Paired
-from fognn.paper.table_line import TableLine
-from fognn.paper.tables import TABLES
+from fognn.experiments.pairing import Paired
+from fognn.experiments.table_line import TableLine
+from fognn.experiments.tables import TABLES
 from fognn.report.claims import RULE, VERDICTS, Comparison, Judgement, judge_all, verdict_of
 from fognn.report.measurements import Measurements, host_of, name_of, run_link
 from fognn.report.metric import Metric, metric_of
@@ -167,7 +167,7 @@ def table_context(table: str, measurements: Measurements) -> dict[str, Any]:
     r"""The page of a table, with a part for each dataset.
 
     Args:
-        table (str): One of :obj:`~fognn.paper.tables.TABLES`.
+        table (str): One of :obj:`~fognn.experiments.tables.TABLES`.
         measurements (Measurements): The measurements.
     """
     lines = measurements.tables[table]

@@ -3,8 +3,8 @@ r"""The plots of a table: its rows, the effect of FOG, and the cost in time and 
 from collections.abc import Sequence
 from typing import Any
 
-from fognn.paper.pairing import t_interval
-from fognn.paper.table_line import TableLine
+from fognn.experiments.pairing import t_interval
+from fognn.experiments.table_line import TableLine
 from fognn.report.measurements import host_of, name_of, run_link
 from fognn.report.metric import Metric
 from fognn.report.site.figures import (

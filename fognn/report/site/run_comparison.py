@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fognn.experiments.ledger import LedgerEntry
+from fognn.experiments.pairing import paired_difference
+from fognn.experiments.scores import check_result, peak_memory, score_of
+from fognn.experiments.table_line import TableLine
 from fognn.models.registry import FOG_SETTINGS
-from fognn.paper.ledger import LedgerEntry
-from fognn.paper.pairing import paired_difference
-from fognn.paper.scores import check_result, peak_memory, score_of
-from fognn.paper.table_line import TableLine
 from fognn.report.claims import FEW, few_seeds, verdict_of
 from fognn.report.measurements import AT, OVER, RUNS, run_link
 from fognn.report.metric import METRICS, Metric

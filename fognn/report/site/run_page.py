@@ -2,8 +2,8 @@ r"""The content of the page of one run."""
 
 from typing import Any
 
-from fognn.paper.ledger import LedgerEntry
-from fognn.paper.scores import score_of
+from fognn.experiments.ledger import LedgerEntry
+from fognn.experiments.scores import score_of
 from fognn.report.measurements import AT, OVER
 from fognn.report.metric import METRICS
 from fognn.report.site.curves import run_figures

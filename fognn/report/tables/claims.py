@@ -2,7 +2,7 @@ r"""The claims of the paper and what the measurements say: the command ``fognn t
 
 from pathlib import Path
 
-from fognn.paper.tables import TABLES
+from fognn.experiments.tables import TABLES
 from fognn.report.claims import RULE, judge_all
 from fognn.report.measurements import read_measurements
 from fognn.report.tables.forms import in_form

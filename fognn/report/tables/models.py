@@ -1,8 +1,8 @@
 r"""The list of networks."""
 
+from fognn.experiments.build import name_of
+from fognn.experiments.rows import rows
 from fognn.models import list_models
-from fognn.paper.build import name_of
-from fognn.paper.rows import rows
 from fognn.report.text import text_table
 
 __all__ = ["report_models"]

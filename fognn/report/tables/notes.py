@@ -3,7 +3,7 @@ r"""The notes below a table of results: which figure it shows, and what limits i
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fognn.paper.comparison import TableLine
+from fognn.experiments.comparison import TableLine
 from fognn.report.text import joined, many, percents
 
 __all__ = ["commits_of", "notes_of", "numbers_of", "published_notes", "rates_notes"]

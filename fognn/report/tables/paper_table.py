@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from fognn.paper.comparison import TableLine, compare
-from fognn.paper.ledger import Ledger
-from fognn.paper.search import table_entries
-from fognn.paper.tables import TABLES, check_table, label_of
+from fognn.experiments.comparison import TableLine, compare
+from fognn.experiments.ledger import Ledger
+from fognn.experiments.search import table_entries
+from fognn.experiments.tables import TABLES, check_table, label_of
 from fognn.report.metric import Metric, metric_of
 from fognn.report.tables.claims import claims_table
 from fognn.report.tables.comparisons import comparisons_table
@@ -39,7 +39,8 @@ def report_table(
     It reads only the ledger. A table of two datasets is printed as two.
 
     Args:
-        table (str): One of :obj:`fognn.paper.tables.TABLES`; ``"claims"``, for the paper's claims
+        table (str): One of :obj:`fognn.experiments.tables.TABLES`; ``"claims"``, for the paper's
+        claims
             and whether they hold; ``"rates"``, for what is due to learning rates; or ``"compare"``,
             for the comparisons of ``fognn compare``, which are always at the best epoch and over
             items.
@@ -47,10 +48,10 @@ def report_table(
         form (str, optional): :obj:`"text"`, :obj:`"markdown"`, :obj:`"latex"` (with the package
             ``booktabs``), or :obj:`"csv"`, with all digits.
         at (str, optional): Which epoch's test figure: :obj:`"last"`, or the :obj:`"best"` by
-            validation. (default: that of the table, :class:`fognn.paper.tables.Table`)
+            validation. (default: that of the table, :class:`fognn.experiments.tables.Table`)
         over (str, optional): Which average: over :obj:`"batches"`, as in the public benchmark, or
             over :obj:`"items"`. (default: that of the table)
-        minus (str, optional): As in :func:`fognn.paper.comparison.compare`.
+        minus (str, optional): As in :func:`fognn.experiments.comparison.compare`.
             (default: :obj:`None`)
     """
     checks.one_of("report_table", "form", form, FORMS)

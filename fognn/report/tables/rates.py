@@ -2,10 +2,10 @@ r"""How much of each gain is due to learning rates: the command ``fognn table ra
 
 from pathlib import Path
 
-from fognn.paper.fair import FairPair, Side, fair_pairs
-from fognn.paper.pairing import Paired
-from fognn.paper.search import choices_file
-from fognn.paper.tables import TABLES
+from fognn.experiments.fair import FairPair, Side, fair_pairs
+from fognn.experiments.pairing import Paired
+from fognn.experiments.search import choices_file
+from fognn.experiments.tables import TABLES
 from fognn.report.metric import METRICS, Metric
 from fognn.report.tables.forms import in_form
 from fognn.report.text import NONE, many

@@ -1,0 +1,176 @@
+"""A dataset packed into flat tensors, and batches sliced from them."""
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Batch
+from torch_geometric.data.storage import N_KEYS
+from torch_geometric.edge_index import CatMetadata, SortOrder
+
+from fognn.data.columns import Column, Columns
+from fognn.data.pieces import offsets, positions, repeat
+from fognn.data.transpose import sort_edges
+
+
+class Pack:
+    r"""All graphs of a dataset in flat tensors, edges sorted by target and then by source within
+    each graph. All sorting is done here, once; a batch needs only gathers and sums.
+
+    Args:
+        data (Columns): The dataset.
+    """
+
+    def __init__(self, data: Columns) -> None:
+        columns = dict(data.columns)
+        edge_index = _edges_of(columns.get("edge_index"))
+        # PyG looks up the class of a batch each time it creates one; a copy has it already.
+        self.empty_batch: Any = Batch(_base_cls=data.graph_class)
+        self.keys = list(columns)
+        self.num_nodes, self.num_edges = data.num_nodes, columns.pop("edge_index").sizes
+        self.node_ptr = offsets(self.num_nodes)
+        edge_ptr = offsets(self.num_edges)
+        short = int(edge_ptr[-1]) <= torch.iinfo(torch.int32).max
+        self.edge_begin = edge_ptr[:-1].to(torch.int32 if short else torch.int64)
+        self.edges = sort_edges(edge_index, self.num_nodes, self.num_edges)
+        self.columns: dict[str, Column] = {}
+        self.levels: dict[str, str] = {}
+        for key, column in columns.items():
+            self.levels[key] = self._level(key, column)
+            order = self.edges.order if self.levels[key] == "edge" else None
+            if order is not None and isinstance(column.values, Tensor):
+                column = replace(column, values=column.values.index_select(0, order))
+            self.columns[key] = column
+        self.own_ptr = {
+            key: column.ptr for key, column in self.columns.items() if self.levels[key] == "own"
+        }
+        self.all_undirected = bool(self.edges.undirected.all())
+
+    def __len__(self) -> int:
+        return self.num_nodes.numel()
+
+    def _level(self, key: str, column: Column) -> str:
+        r"""Whether there is a value for each node, edge or graph; :obj:`"own"` for none of them. If
+        every graph has as many edges as nodes the name decides, as in PyG."""
+        fits = [
+            level
+            for level, sizes in (("node", self.num_nodes), ("edge", self.num_edges))
+            if isinstance(column.values, Tensor) and torch.equal(column.sizes, sizes)
+        ]
+        if len(fits) == 2:
+            return "edge" if "edge" in key else "node"
+        if fits:
+            return fits[0]
+        return "graph" if bool((column.sizes == 1).all()) else "own"
+
+    def cut(self, graphs: Tensor) -> Any:
+        r"""Returns the batch of some graphs.
+
+        Args:
+            graphs (torch.Tensor): Their indices.
+        """
+        num_nodes, num_edges = self.num_nodes[graphs], self.num_edges[graphs]
+        ptr, edge_ptr = offsets(num_nodes), offsets(num_edges)
+        N, E = int(ptr[-1]), int(edge_ptr[-1])
+        nodes = positions(self.node_ptr[graphs], num_nodes, ptr, N)
+        width = self.edge_begin.dtype
+        edges = positions(self.edge_begin[graphs], num_edges.to(width), edge_ptr, E)
+
+        batch = copy(self.empty_batch)
+        slices: dict[str, Any] = {}
+        incs: dict[str, Any] = {}
+        for key in self.keys:
+            if key == "edge_index":
+                batch.edge_index = self._edge_index(graphs, ptr, edge_ptr, nodes, edges)
+                slices[key], incs[key] = edge_ptr, ptr[:-1]
+                continue
+            column, level = self.columns[key], self.levels[key]
+            if isinstance(column.values, list):
+                batch[key] = list(map(column.values.__getitem__, graphs.tolist()))
+                slices[key], incs[key] = torch.arange(graphs.numel() + 1), None
+                continue
+            if level == "node":
+                rows, slices[key] = nodes, ptr
+            elif level == "edge":
+                rows, slices[key] = edges, edge_ptr
+            elif level == "graph":
+                rows, slices[key] = graphs, torch.arange(graphs.numel() + 1)
+            else:
+                sizes = column.sizes[graphs]
+                own = slices[key] = offsets(sizes)
+                rows = positions(self.own_ptr[key][graphs], sizes, own, int(own[-1]))
+            value = column.values.index_select(0, rows)
+            incs[key] = None
+            if column.inc is not None:
+                inc = incs[key] = offsets(column.inc[graphs])[:-1]
+                value += repeat(inc, slices[key].diff()).view(-1, *[1] * (value.dim() - 1))
+            batch[key] = value.movedim(0, column.dim).contiguous()
+
+        if not any(key in N_KEYS for key in self.keys):
+            batch._store._num_nodes = num_nodes.tolist()
+            batch.num_nodes = N
+        batch.batch = repeat(torch.arange(graphs.numel()), num_nodes)
+        batch.ptr = ptr
+        # For batch[i] and batch.to_data_list().
+        batch._num_graphs, batch._slice_dict, batch._inc_dict = graphs.numel(), slices, incs
+        return batch
+
+    def _edge_index(
+        self, graphs: Tensor, ptr: Tensor, edge_ptr: Tensor, nodes: Tensor, edges: Tensor
+    ) -> EdgeIndex:
+        N, E, num_edges = int(ptr[-1]), edges.numel(), edge_ptr.diff()
+        in_degree = self.edges.in_degree.index_select(0, nodes)
+        # Both rows start as targets; adding the differences makes the upper one sources.
+        index = repeat(torch.arange(N).repeat(2), in_degree.repeat(2)).view(2, E)
+        _add(index[0], self.edges.source.index_select(0, edges))
+        perm = torch.from_numpy(np.arange(E))
+        _add(perm, self.edges.transpose.index_select(0, edges))
+        flags = self.edges.undirected[graphs]
+        undirected = self.all_undirected or bool(flags.all())
+
+        out = EdgeIndex(index, sparse_size=(N, N), sort_order="col", is_undirected=undirected)
+        out._indptr = offsets(in_degree)
+        out._T_perm = perm
+        if undirected:
+            # Sorted by source, an undirected graph is its own reverse.
+            out._T_index, out._T_indptr = (index[1], index[0]), out._indptr
+        else:
+            out_degree = self.edges.out_degree.index_select(0, nodes)
+            source = repeat(torch.arange(N), out_degree)
+            out._T_index = (source, index[1].index_select(0, perm))
+            out._T_indptr = offsets(out_degree)
+        # As in PyG, the size of each graph includes the nodes of the graphs before it.
+        ends = ptr[1:].tolist()
+        out._cat_metadata = CatMetadata(
+            nnz=num_edges.tolist(),
+            sparse_size=list(zip(ends, ends, strict=True)),
+            sort_order=[SortOrder.COL] * len(ends),
+            is_undirected=flags.tolist(),
+        )
+        return out
+
+
+def _add(values: Tensor, other: Tensor) -> None:
+    array = values.numpy()
+    array += other.numpy()
+
+
+def _edges_of(column: Column | None) -> Tensor:
+    if column is None:
+        raise ValueError("PackedLoader: dataset: the graphs must have an edge_index, got none")
+    edges = column.values
+    if (
+        not isinstance(edges, Tensor)
+        or edges.dim() != 2
+        or edges.size(1) != 2
+        or edges.dtype not in {torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8}
+    ):
+        found = f"{edges.dtype} {list(edges.T.shape)}" if isinstance(edges, Tensor) else "a list"
+        raise ValueError(
+            f"PackedLoader: dataset: edge_index must be integers of shape [2, E], got {found}"
+        )
+    return edges.to(torch.int64)

@@ -1,0 +1,192 @@
+r"""The paper's training protocol: the configuration of a row, or of a dataset and a network."""
+
+import dataclasses
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from fognn.data.catalog import dataset_info
+from fognn.data.pyg_datasets import is_pyg_name
+from fognn.experiments.build import image_settings, model_settings, name_of
+from fognn.experiments.rows import Row, all_rows
+from fognn.models import list_models
+from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
+from fognn.training.config import setting_name
+from fognn.training.config_section import flat
+from fognn.training.data import PLAIN_ZINC, few_shot
+from fognn.training.given import is_given
+from fognn.training.own_data import is_own, own_name, own_objective
+from fognn.utils import checks
+from fognn.utils.files import user_path
+
+__all__ = ["command_of", "config_of", "protocol"]
+
+_SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
+# The paper counts iterations in few-shot learning; here, an epoch has this many, unless the row
+# says otherwise.
+_STEPS = 1000
+_SEEDS = 1024  # nodes in a batch, each with sampled neighbours
+
+
+def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
+    r"""Returns the configuration of a row, by the paper's protocol.
+
+    Args:
+        row (Row): A row of :func:`fognn.experiments.rows`.
+        seed (int, optional): The seed. (default: :obj:`0`)
+        **settings (optional): Settings of the network to change, as in
+        :func:`fognn.experiments.build`.
+    """
+    model = ModelConfig(name_of(row), model_settings(row) | settings)
+    config = Config(_episodes(_data(row.dataset), row), model, _training(row), seed)
+    return config.with_values(row.values)
+
+
+def protocol(
+    data: str, model: str, seed: int = 0, values: Mapping[str, Any] | None = None
+) -> Config:
+    r"""Returns the configuration of a dataset and a network: that of the paper's row, or of our
+    own, if there is one.
+
+    Without such a row, the network has 64 channels and 4 layers (3 layers for images), and is
+    trained like FOG on the same dataset (for images: like the first row of the same dataset, with
+    the same number of shots if there is one). On your own data,
+    it is trained with the defaults of :class:`~fognn.training.TrainingConfig`, and FOG's norms are
+    before its activations, and not after them as in the paper; with ``data.neighbors``, in batches
+    of 1,024 nodes, and GCN with the mean over neighbours.
+
+    Args:
+        data (str): The name of a dataset, ``pyg:CLASS/NAME`` for a dataset of PyG, or your own file
+            or folder.
+        model (str): The name of a network in :func:`fognn.list_models`.
+        seed (int, optional): The seed. (default: :obj:`0`)
+        values (dict, optional): Settings to change, by name: ``{"lr": 1e-3, "model.h1": 8}``.
+            (default: :obj:`None`)
+    """
+    values = {setting_name(name): value for name, value in (values or {}).items()}
+    model = model.lower()
+    if is_own(DataConfig(data)):
+        _known(model)
+        return _own(data, model, seed, values)
+    wanted = _data(data)
+    shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in ("n_way", "k_shot")}
+    if few_shot(wanted):
+        wanted = dataclasses.replace(wanted, **shots)
+    if few_shot(wanted) and f"fewshot-{model}" in list_models():
+        model = f"fewshot-{model}"
+    _known(model)
+    if few_shot(wanted) != model.startswith("fewshot-"):
+        needed = "a 'fewshot-' network" if few_shot(wanted) else "no 'fewshot-' network"
+        raise ValueError(f"model must be {needed} for {wanted.name}, got {model!r}")
+    alike = [row for row in all_rows() if _data(row.dataset) == wanted]
+    found = [row for row in alike if name_of(row) == model]
+    if found:
+        return config_of(found[0], seed).with_values(values)
+    settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
+    if is_given(model):
+        settings = {}
+    elif few_shot(wanted):
+        # A number of classes or of shots, or a network, that no row has.
+        same = [row for row in all_rows() if _data(row.dataset).name == wanted.name]
+        alike = [row for row in same if _data(row.dataset).k_shot == shots["k_shot"]] or same
+        settings = {"layers": 3, **image_settings(wanted.name)}
+        wanted = _episodes(wanted, alike[0])
+    else:
+        settings["dropout"] = alike[0].dropout
+    config = Config(wanted, ModelConfig(model, settings), _training(alike[0]), seed)
+    return config.with_values(values)
+
+
+def command_of(config: Config) -> str:
+    r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with the dataset,
+    the network, the seed, and each setting that differs from :func:`protocol`. Your own file is
+    given without its folder. A run of Python objects has a call in place of a command."""
+    if is_given(config.data.name) or is_given(config.model.name):
+        return f"fognn.train(data, model, seed={config.seed}, ...) in Python, with the same objects"
+    data, model, own = config.data, config.model.name, is_own(config.data)
+    name = own_name(data) if own else data.name.lower()
+    if few_shot(data):
+        name = f"{name}-{data.n_way}way-{data.k_shot}shot"
+    usual = _own_start(data, model, config.seed) if own else protocol(name, model, config.seed)
+    mine, theirs = flat(config.identity()), flat(usual.identity())
+    arguments = ["fognn", "train", name, model, "--seed", str(config.seed)]
+    for key in mine:
+        if mine[key] != theirs.get(key):
+            arguments += ["--set", f"{key}={_yaml(mine[key])}"]
+    for key, value in vars(config.machine).items():
+        if value != getattr(usual.machine, key):
+            arguments += ["--set", f"machine.{key}={_yaml(value)}"]
+    return shlex.join(arguments)
+
+
+def _yaml(value: Any) -> str:
+    return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
+
+
+def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
+    name = data if is_pyg_name(data) or is_given(data) else str(user_path(data).resolve())
+    start = _own_start(DataConfig(name), model, seed)
+    start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
+    usual: dict[str, Any] = {f"training.{k}": v for k, v in own_objective(start.data).items()}
+    if start.data.neighbors is not None:
+        usual["training.batch_size"] = _SEEDS
+        if model.partition("+")[0] == "gcn":
+            # The symmetric norm needs the degrees of neighbours, of which a sample has only a part.
+            usual["model.norm"] = "mean"
+    return start.with_values(usual | values)
+
+
+def _own_start(data: DataConfig, model: str, seed: int) -> Config:
+    settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
+    if is_given(model):
+        settings = {}
+    elif model.endswith("fog"):  # no unit that is dead in training dominates in evaluation
+        settings["fog_act_first"] = False
+    return Config(
+        DataConfig(data.name), ModelConfig(model, settings), TrainingConfig("l1", "mae"), seed
+    )
+
+
+def _known(model: str) -> None:
+    if is_given(model):
+        return
+    checks.known("train", "model", model, list_models())
+
+
+def _data(name: str) -> DataConfig:
+    shots = _SHOTS.fullmatch(name)
+    if shots:
+        n_way, k_shot = int(shots[2]), int(shots[3])
+        return DataConfig(dataset_info(shots[1]).name, n_way=n_way, k_shot=k_shot)
+    if name.lower() == PLAIN_ZINC.lower():
+        return DataConfig(PLAIN_ZINC)
+    return DataConfig(dataset_info(name).name)
+
+
+def _episodes(data: DataConfig, row: Row) -> DataConfig:
+    r"""Returns the data with the episodes of a row, and the fraction of the splits, if it says how
+    they are."""
+    names = ("n_query", "episodes", "fraction")
+    own = {name: getattr(row, name) for name in names if getattr(row, name) is not None}
+    return dataclasses.replace(data, **own)
+
+
+def _training(row: Row) -> TrainingConfig:
+    settings: dict[str, Any] = {
+        name: getattr(row, name)
+        for name in ("batch_size", "lr", "weight_decay", "schedule", "patience", "min_lr", "steps")
+        if getattr(row, name) is not None
+    }
+    unit = (row.steps or _STEPS) if row.few_shot else 1
+    settings |= {
+        name: getattr(row, name) // unit
+        for name in ("epochs", "step")
+        if getattr(row, name) is not None
+    }
+    loss, metric = ("l1" if row.metric == "mae" else "cross_entropy"), row.metric
+    if row.dataset in ("PATTERN", "CLUSTER"):
+        loss, metric = f"balanced_{loss}", f"balanced_{metric}"
+    return TrainingConfig(**{"loss": loss, "metric": metric, **settings})

@@ -1,0 +1,411 @@
+r"""The tables of the paper and of our own, and their runs."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fognn.data.pyg_datasets import PREFIX, is_pyg_name
+from fognn.experiments.build import model_settings
+from fognn.experiments.protocols import config_of
+from fognn.experiments.rows import Row, get_row, rows_of
+from fognn.training import Config
+from fognn.training.config import setting_name
+from fognn.training.data import PLAIN_ZINC
+from fognn.training.given import GIVEN, is_given
+from fognn.training.own_data import is_own, own_name
+from fognn.utils import checks
+
+__all__ = [
+    "TABLES",
+    "Planned",
+    "Table",
+    "check_table",
+    "host_reading",
+    "is_host",
+    "label_of",
+    "other_key",
+    "plan",
+    "portable",
+    "reading_of",
+    "row_named",
+    "run_folder",
+    "runs_of",
+]
+
+
+@dataclass(frozen=True)
+class Table:
+    r"""A table of the paper, or of our own.
+
+    Args:
+        number (int, optional): Its number in the paper; :obj:`None` for a table of our own.
+        title (str): Its subject.
+        at (str, optional): The epoch whose figures it shows, and whose weights are kept:
+            ``"last"``, or ``"best"`` for the best validation metric. (default: :obj:`"last"`)
+        over (str, optional): The average that it shows: over ``"batches"`` or over ``"items"``.
+            (default: :obj:`"batches"`)
+        difference (str, optional): The paired difference that it shows: of each network with FOG
+            and its host, or of FOG and each of its controls. (default: :obj:`"FOG - host"`)
+    """
+
+    number: int | None
+    title: str
+    at: str = "last"
+    over: str = "batches"
+    difference: str = "FOG - host"
+
+
+TABLES = {
+    "pattern": Table(1, "SBM PATTERN"),
+    "cluster": Table(2, "SBM CLUSTER"),
+    "zinc": Table(3, "ZINC"),
+    "tsp": Table(4, "TSP"),
+    # As in few-shot learning: the network with the best validation accuracy is kept.
+    "few-shot": Table(5, "few-shot learning on miniImageNet", "best", "items"),
+    "widths": Table(6, "widths on ZINC"),
+    "limits": Table(7, "the limits: ZINC without node features, and IMDB-MULTI"),
+    "omniglot": Table(None, "few-shot learning on Omniglot", "best", "items"),
+    "cifar-fs": Table(None, "few-shot learning on CIFAR-FS", "best", "items"),
+    "controls": Table(
+        None, "controls of FOG on ZINC, PATTERN and CLUSTER", difference="kron - control"
+    ),
+    "modern": Table(None, "a modern network on ZINC", "best", "items"),
+}
+# Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
+# parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
+# opposite: its row follows the equation. A host's variant applies to the host with FOG, too.
+_OURS = {
+    "GCN": {"norm": "sym"},
+    "GCN+FOG": {"norm": "mean"},
+    "GraphSAGE": {"aggr": "mean"},
+    "GatedGCN": {"gate": "after"},
+    "GatedGCN-E": {"gate": "after"},
+}
+# The sum over neighbours in FOG of the few-shot networks: with the learnt weights, which the
+# parameter counts imply, or the plain sum of the equation. The host has no such reading.
+_FEW_SHOT_FOG = {"neighbours": "all"}
+
+
+@dataclass(frozen=True)
+class Planned:
+    r"""One run of a table.
+
+    Args:
+        table (str): One of :obj:`TABLES`.
+        row (str): The id of its row.
+        variant (str): The setting of the network that we changed, such as ``"norm=sym"``; empty for
+            the row itself.
+        label (str): Its name in the table, such as ``"GCN (norm=sym)"``.
+        config (Config): The run.
+    """
+
+    table: str
+    row: str
+    variant: str
+    label: str
+    config: Config
+
+    @property
+    def paper(self) -> Row:
+        r"""The row, of the paper or of our own."""
+        return get_row(self.row)
+
+    @property
+    def own(self) -> Config:
+        r"""The configuration by the row's protocol, with the same seed and variant."""
+        return config_of(self.paper, self.config.seed, **_settings(self.variant))
+
+    @property
+    def is_own(self) -> bool:
+        r"""Whether it is trained by the row's own protocol."""
+        return self.config.identity() == self.own.identity()
+
+    @property
+    def keeps_weights(self) -> bool:
+        r"""Whether its weights are kept: it is trained by the row's own protocol, on all of the
+        data, and no earlier table has the same run."""
+        if self.table not in TABLES or not self.is_own or self.config.data.fraction < 1.0:
+            return False
+        # A line of another version may have a variant that no table has now.
+        return self.table == next((run.table for run in runs_of(self.config)), self.table)
+
+    @property
+    def slug(self) -> str:
+        r"""The short name of its row and variant, unique in the table, such as ``"gcn-sym"``."""
+        return _slug(self.paper, self.variant)
+
+    @property
+    def name(self) -> str:
+        r"""The slug with the seed, such as ``"gcn-sym-seed0"``; if the run differs from the row's
+        protocol, with a digest of its settings."""
+        name = f"{self.slug}-seed{self.config.seed}"
+        return name if self.is_own else f"{name}-{self.config.digest()}"
+
+    @property
+    def key(self) -> str:
+        r"""The unique name of the run in the ledger, such as ``"zinc/gcn-sym-seed0"``."""
+        return f"{self.table}/{self.name}"
+
+    @property
+    def search_key(self) -> str:
+        r"""The unique name of the search for its learning rate, see
+        :class:`fognn.experiments.search.Choice`."""
+        return self.key
+
+    def folder(self, root: Path) -> Path:
+        r"""Returns its run folder.
+
+        Args:
+            root (Path): The folder of all run folders.
+        """
+        return run_folder(self.config, root)
+
+
+def runs_of(config: Config) -> list[Planned]:
+    r"""Returns the runs of the tables with this configuration: none, one, or several, because
+    tables 3 and 6 and the controls share rows."""
+    found = _known_runs().get(config.with_values({"seed": 0}).digest(), ())
+    return [
+        Planned(table, row.id, variant, label_of(row, variant), config)
+        for table, row, variant in found
+    ]
+
+
+def run_folder(config: Config, root: str | Path = "runs") -> Path:
+    r"""Returns the default folder of a run: ``runs/zinc/gcn+fog-seed0`` for a run of the tables,
+    and ``runs/zinc/gcn+fog-seed0-1f2e3d4c``, with a digest of its settings, for any other.
+
+    Args:
+        config (Config): The run.
+        root (str, optional): The folder of all run folders. (default: :obj:`"runs"`)
+    """
+    for run in runs_of(config):
+        return Path(root) / run.key
+    return Path(root) / other_key(config)
+
+
+def other_key(config: Config) -> str:
+    r"""Returns the key, and the folder, of a run that is not in the tables."""
+    name = config.data.name
+    if is_pyg_name(name):
+        name = name.removeprefix(PREFIX).replace("/", "-")
+    elif is_own(config.data) and not is_given(name):
+        name = Path(name).stem
+    run = f"{config.model.name}-seed{config.seed}-{config.digest()}"
+    return f"{name}/{run}".replace(GIVEN, "").lower()
+
+
+def portable(config: Config) -> Config:
+    r"""Returns the configuration without paths of this machine, as in the ledger: without the data
+    folder, and your own file without its folder."""
+    named: dict[str, str | None] = {"data.folder": None}
+    if is_own(config.data):
+        named["data.name"] = own_name(config.data)
+    return config.with_values(named)
+
+
+@cache
+def _known_runs() -> dict[str, list[tuple[str, Row, str]]]:
+    found: dict[str, list[tuple[str, Row, str]]] = {}
+    for table in TABLES:
+        for row, variant in _candidates(table, ours=True):
+            digest = config_of(row, 0, **_settings(variant)).digest()
+            found.setdefault(digest, []).append((table, row, variant))
+    return found
+
+
+def plan(
+    table: str,
+    models: Sequence[str] | None = None,
+    seeds: int | Sequence[int] = 1,
+    fraction: float | None = None,
+    epochs: int | None = None,
+    ours: bool = True,
+    values: Mapping[str, Any] | None = None,
+) -> list[Planned]:
+    r"""Returns the runs of a table: all rows with the first seed, then all with the next.
+
+    Args:
+        table (str): One of :obj:`TABLES`.
+        models (list, optional): Selects rows by slug or shell pattern, such as
+            ``["gcn", "*fog*"]``; the name of a network selects all its rows of the paper. A row
+            with GCN can also be selected with its norm: ``"gcn+fog-sym"`` is the row
+            ``"gcn+fog"``. (default: :obj:`None`)
+        seeds (int or list, optional): Number of seeds, from 0, or the seeds. (default: :obj:`1`)
+        fraction (float, optional): Fraction of each split to use. (default: :obj:`None`)
+        epochs (int, optional): Maximum number of epochs. (default: :obj:`None`)
+        ours (bool, optional): If set to :obj:`False`, leaves out our variants of rows.
+            (default: :obj:`True`)
+        values (dict, optional): Settings to change, by name, such as
+            ``{"training.batch_size": 4}``. (default: :obj:`None`)
+    """
+    check_table("plan", table)
+    changes: dict[str, Any] = {"data.fraction": fraction, "training.epochs": epochs}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    values = {setting_name(name): value for name, value in (values or {}).items()}
+    for name in values:
+        if name == "seed":
+            raise ValueError("plan: values must not have 'seed'; use seeds")
+        if name in changes:
+            raise ValueError(
+                f"plan: values must not have {name!r}, which is given as an argument too"
+            )
+    changes |= values
+    if models is not None and (isinstance(models, str) or not models):
+        raise ValueError(f"plan: models must be a list of names, got {models!r}")
+    candidates = _candidates(table, ours)
+    chosen = candidates if models is None else _filtered("plan: models", candidates, models)
+    return [
+        Planned(
+            table,
+            row.id,
+            variant,
+            label_of(row, variant),
+            config_of(row, seed, **_settings(variant)).with_values(changes),
+        )
+        for seed in _seeds(seeds)
+        for row, variant in chosen
+    ]
+
+
+def check_table(owner: str, table: object) -> None:
+    r"""Raises unless ``table`` is one of :obj:`TABLES`."""
+    checks.known(owner, "table", table, TABLES)
+
+
+def _candidates(table: str, ours: bool) -> list[tuple[Row, str]]:
+    r"""Returns the rows of a table, each followed by its variants."""
+    found = rows_of(table)
+    # Table 6 has no hosts to compare a variant with, so it has no variants.
+    hosts = {(row.dataset, row.model) for row in found}
+    chosen = []
+    for row in found:
+        host = row.model.removesuffix("+FOG")
+        chosen.append((row, ""))
+        if ours and (row.dataset, host) in hosts:
+            other = _variants(row, host)
+            chosen += [(row, f"{name}={value}") for name, value in other.items()]
+    return chosen
+
+
+def _variants(row: Row, host: str) -> Mapping[str, str]:
+    if row.table is None:  # a row of our own says what it is
+        return {}
+    if row.few_shot:
+        return _FEW_SHOT_FOG if row.model.endswith("FOG") else {}
+    return _OURS.get(row.model, _OURS.get(host, {}))
+
+
+def row_named(what: str, table: str, name: str) -> tuple[str, str]:
+    r"""Returns the id and the variant of the one row that a name selects, see :func:`plan`.
+
+    Args:
+        what (str): The function and the argument that have the name, for errors.
+        table (str): One of :obj:`TABLES`.
+        name (str): The name.
+    """
+    found = _filtered(what, _candidates(table, ours=True), [name])
+    if len(found) > 1:
+        slugs = ", ".join(_slug(*chosen) for chosen in found)
+        raise ValueError(f"{what} must be one row, got {name!r}, which are {slugs}")
+    ((row, variant),) = found
+    return row.id, variant
+
+
+def _filtered(
+    what: str, candidates: list[tuple[Row, str]], models: Sequence[str]
+) -> list[tuple[Row, str]]:
+    names = {chosen: _names(*chosen) for chosen in candidates}
+    wanted = [str(model).lower() for model in models]
+    for given, pattern in zip(models, wanted, strict=True):
+        if not any(_matches(own, [pattern]) for own in names.values()):
+            known = list(dict.fromkeys(name for own in names.values() for name in own))
+            near = difflib.get_close_matches(pattern, known, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+            raise ValueError(f"{what} must be rows of the table, got {given!r}; {hint}")
+    return [chosen for chosen in candidates if _matches(names[chosen], wanted)]
+
+
+def _names(row: Row, variant: str) -> list[str]:
+    named = [_slug(row, variant), _slug(row, reading_of(row, variant))]
+    return named + ([] if variant else [row.model.lower()])
+
+
+def _matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def _seeds(seeds: int | Sequence[int]) -> list[int]:
+    if isinstance(seeds, int):
+        return list(range(checks.positive_int("plan", "seeds", seeds)))
+    if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not seeds:
+        raise ValueError(f"plan: seeds must be a number of seeds or a list of them, got {seeds!r}")
+    for seed in seeds:
+        checks.int_in_range("plan", "seeds", seed, 0)
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f"plan: seeds must differ, got {list(seeds)}")
+    return list(seeds)
+
+
+def _settings(variant: str) -> dict[str, str]:
+    name, _, value = variant.partition("=")
+    return {name: value} if name else {}
+
+
+def _slug(row: Row, variant: str) -> str:
+    slug, value = row.id.partition("/")[2], variant.partition("=")[2]
+    return f"{slug}-{value}" if value else slug
+
+
+def label_of(row: Row, variant: str) -> str:
+    r"""Returns the name of a row, or of our variant of it, in its table."""
+    place = _place(row)
+    name = f"{row.model}, {place}" if place else row.model
+    return f"{name} ({variant})" if variant else name
+
+
+def reading_of(row: Row, variant: str) -> str:
+    r"""Returns the setting in which a row and our variant of it differ, such as ``"norm=sym"``:
+    that of the variant, or the norm of the row; empty if it has none."""
+    norm = model_settings(row).get("norm")
+    return variant or (f"norm={norm}" if norm else "")
+
+
+def is_host(host: Row, row: Row) -> bool:
+    r"""Whether a row is that of the same network without FOG, and not a control.
+
+    Args:
+        host (Row): The row in question.
+        row (Row): The row of a network with FOG.
+    """
+    return (
+        f"{host.model}+FOG" == row.model
+        and (host.dataset, host.inputs) == (row.dataset, row.inputs)
+        and not host.reference
+    )
+
+
+def host_reading(row: Row, variant: str) -> str:
+    r"""Returns :func:`reading_of` for the same network without FOG, which does not have the
+    variants of FOG alone."""
+    name, _, _ = variant.partition("=")
+    return reading_of(row, "" if name in _FEW_SHOT_FOG else variant)
+
+
+def _place(row: Row) -> str:
+    r"""Returns what distinguishes a row from others of its table with the same network."""
+    if row.control and row.fraction:
+        return f"{row.control}, {100 * row.fraction:g} % of {row.dataset}"
+    if row.control or row.inputs:
+        return row.control or row.inputs
+    if row.few_shot:
+        return row.dataset.rpartition("-")[2].replace("shot", "-shot")
+    if row.table == TABLES["widths"].number:
+        return f"C={row.channels[0]}"
+    if row.table == TABLES["limits"].number:
+        return "ZINC without node features" if row.dataset == PLAIN_ZINC else row.dataset
+    return ""

@@ -1,0 +1,173 @@
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch_geometric.datasets import ZINC as PygZINC  # noqa: N811
+from torch_geometric.datasets import GNNBenchmarkDataset
+
+from fognn.data.catalog import CATALOG, DatasetInfo, dataset_info, where
+from fognn.data.sources import Source
+from fognn.data.statistics import count
+from fognn.report.drawings import KINDS
+from fognn.utils.errors import FileError
+
+# Where the numbers of a draw of ours need not be those of the published draw.
+RANDOM = {"PATTERN", "CLUSTER", "TSP"}
+
+
+def test_all_datasets_of_the_paper_are_there() -> None:
+    assert [entry.name for entry in CATALOG] == [
+        *("PATTERN", "CLUSTER", "ZINC", "TSP", "IMDB-MULTI"),
+        *("miniImageNet", "Omniglot", "CIFAR-FS"),
+    ]
+
+
+@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
+def test_entry_is_whole(entry: DatasetInfo) -> None:
+    assert entry.kind in KINDS
+    assert entry.task
+    assert entry.size
+    assert entry.licence
+    assert entry.origin
+    assert entry.files or entry.generated
+    splits = {*entry.splits, "all"}
+    for fact in entry.facts:
+        assert fact.split in splits
+        assert fact.source
+
+
+@pytest.mark.parametrize("name", ["zinc", "ZINC", "Zinc", "imdb_multi", "IMDB-MULTI", "cifarfs"])
+def test_entry_of(name: str) -> None:
+    assert dataset_info(name).name in ("ZINC", "IMDB-MULTI", "CIFAR-FS")
+
+
+@pytest.mark.parametrize("name", ["", "zink", "mnist", "zinc12k"])
+def test_unknown_name(name: str) -> None:
+    with pytest.raises(ValueError, match=f"name must be one of PATTERN, .*, got '{name}'"):
+        dataset_info(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "row"),
+    [
+        ("PATTERN", GNNBenchmarkDataset, "PATTERN"),
+        ("CLUSTER", GNNBenchmarkDataset, "CLUSTER"),
+        ("TSP", GNNBenchmarkDataset, "TSP"),
+        ("ZINC", PygZINC, "ZINC Subset"),
+    ],
+)
+def test_facts_are_those_of_pygs_documentation(name: str, page: type, row: str) -> None:
+    printed = re.search(rf"\* - {row}\n((?: +- \S+\n?)+)", page.__doc__ or "")
+    assert printed is not None
+    graphs, nodes, edges, *_ = re.findall(r"- ~?([\d,.]+)", printed[1].replace(",", ""))
+    facts = {fact.statistic: fact.value for fact in dataset_info(name).facts if fact.split == "all"}
+    assert facts["graphs"] == int(graphs)
+    assert round(facts["nodes, mean"], 1) == float(nodes)
+    assert round(facts["edges, mean"], 1) == float(edges)
+
+
+def compare(entry: DatasetInfo, data: Path) -> None:
+    columns = {}
+    total = None
+    for split in entry.splits or (None,):
+        counts = count(entry.open(split, data))
+        columns[split] = counts.statistics()
+        total = counts if total is None else total + counts
+    assert total is not None
+    columns["all"] = total.statistics()
+    for fact in entry.facts:
+        got = columns[fact.split][fact.statistic]
+        if entry.name == "CIFAR-FS" and fact.statistic == "images a class, most":
+            assert got == 100  # the file holds the first 100, as its note says
+            continue
+        if entry.name in RANDOM and fact.digits:
+            assert got == pytest.approx(fact.value, rel=0.07)
+            continue
+        assert round(got, fact.digits) == fact.value, fact
+
+
+@pytest.mark.parametrize("name", ["ZINC", "IMDB-MULTI", "CIFAR-FS"])
+def test_published_facts(
+    name: str, real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path))
+    compare(dataset_info(name), real_data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*sorted(RANDOM), "Omniglot"])
+def test_published_facts_of_large_datasets(
+    name: str, real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path))
+    compare(dataset_info(name), real_data)
+
+
+# Where a dataset is
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("FOGNN_DATA", raising=False)
+    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def entry(*files: tuple[str, ...], **other: Any) -> DatasetInfo:
+    sources = tuple(tuple(Source(path) for path in paths) for paths in files)
+    texts = dict.fromkeys(("kind", "task", "size", "licence", "origin"), "")
+    return DatasetInfo("X", lambda **arguments: arguments, files=sources, **texts, **other)
+
+
+def put(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+
+
+def test_where(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    it = entry(("a/1", "a/2"), ("b",))
+    data = tmp_path / "data"
+    put(data / "a" / "1")
+    assert where(it, data) == "no"  # half of a set is nothing
+    put(cache / "a" / "2")
+    assert where(it, data) == "cache"
+    put(data / "a" / "2")
+    assert where(it, data) == "data folder"
+    assert where(it) == "no"
+    monkeypatch.setenv("FOGNN_DATA", str(data))
+    assert where(it) == "data folder"
+    monkeypatch.delenv("FOGNN_DATA")
+    put(cache / "b")
+    assert where(it) == "cache"
+    with pytest.raises(FileError, match="data must name an existing folder"):
+        where(it, tmp_path / "nowhere")
+
+
+def test_a_folder_counts_too(tmp_path: Path, cache: Path) -> None:
+    it = entry(("pictures",))
+    assert where(it, tmp_path) == "no"
+    (tmp_path / "pictures").mkdir()
+    assert where(it, tmp_path) == "data folder"
+
+
+def test_damaged_file_in_the_cache_is_not_here(cache: Path) -> None:
+    put(cache / "omniglot" / "images_background.zip", cache / "omniglot" / "images_evaluation.zip")
+    assert where(dataset_info("omniglot")) == "no"
+
+
+def test_generated(cache: Path) -> None:
+    cluster = dataset_info("CLUSTER")
+    assert where(cluster) == "generated"
+    assert not cache.exists()  # asking makes nothing
+    cluster.make(split="val", num_graphs=3)
+    assert where(cluster, splits=["val"]) == "generated"  # three graphs are not the split
+    cluster.open("val")
+    assert where(cluster, splits=["val"]) == "cache"
+    assert where(cluster) == "generated"
+
+
+def test_open() -> None:
+    assert entry().open("val", "folder") == {"split": "val", "data": "folder"}
+    assert entry().open(None, "folder") == {"data": "folder"}
