@@ -1,232 +1,323 @@
-r"""The user's own graphs: read from :obj:`.pt` and :obj:`.npz` files, written to :obj:`.npz`."""
+r"""The user's own graphs: read from :obj:`.pt` and :obj:`.npz` files, checked, and written."""
 
-from collections.abc import Callable, Iterable
+import pickle
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric import EdgeIndex
-from torch_geometric.data import Batch, Data, InMemoryDataset
-from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-from torch_geometric.data.storage import GlobalStorage
-from torch_geometric.edge_index import CatMetadata, SortOrder
+from torch_geometric.data import Batch, Data
+from torch_geometric.data.separate import separate
+from torch_geometric.utils import to_undirected
 
-from fognn.data.graph_checks import NAMES, GraphList, array_key, cut_graphs, row_dim
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, check_regular, user_path, write_whole
-from fognn.utils.npz_files import load_npz, npz_names
-from fognn.utils.torch_files import RefusedNameError, check_sums, is_zip, load_torch
+from fognn.utils.files import user_path, write_whole
 
-__all__ = ["SAFE_NAMES", "load_pt", "read_graphs", "write_graphs"]
+__all__ = ["DAMAGED", "MASKS", "check_graphs", "level_of", "read_graphs", "write_graphs"]
 
-_ENDINGS = (".pt", ".npz")
-_WANTED = (
-    "save a list of Data (of a dataset, list(dataset)) with torch.save, or write the graphs with "
-    "fognn.data.write_graphs"
+NAMES = ("x", "edge_index", "edge_attr", "y")
+MASKS = ("train_mask", "val_mask", "test_mask")
+LEVELS = ("graph", "node", "edge")
+# What numpy, zipfile and torch raise for a file that is truncated or of another format.
+DAMAGED: tuple[type[Exception], ...] = (
+    *(OSError, EOFError, ValueError, KeyError, RuntimeError, pickle.UnpicklingError),
+    *(zipfile.BadZipFile, zlib.error),
 )
+# PyG's names for those of the "heterophilous graphs" files.
+_OTHER_NAMES = {
+    "node_features": "x",
+    "node_labels": "y",
+    **{f"{mask}s": mask for mask in MASKS},
+}
 
 
-def read_graphs(path: str | Path, split: str | None = None) -> list[Data]:
+def read_graphs(path: str | Path) -> list[Data]:
     r"""Reads graphs from a file, or from all :obj:`.pt` and :obj:`.npz` files of a folder in the
     order of their names.
 
-    * :obj:`.pt`, saved with :meth:`torch.save`: a :class:`~torch_geometric.data.Data`, a list or
-      tuple of them, a :class:`~torch_geometric.data.Batch`, the data and slices of an
-      :class:`~torch_geometric.data.InMemoryDataset`, or a dict of tensors with the names of the
-      other format. A file that names anything else raises an error, and none of its code is run.
-    * :obj:`.npz`, as :meth:`write_graphs` writes it: :obj:`n` and :obj:`e`, the numbers of nodes
-      and edges of each graph; :obj:`edge_index` (``[2, sum(e)]``, numbered within each graph) and
-      optionally :obj:`x`, :obj:`edge_attr` and :obj:`y`, of all graphs one after another. Where
-      the rows of :obj:`y` can be split in two ways, :obj:`y_level` must be :obj:`"graph"`,
-      :obj:`"node"` or :obj:`"edge"`.
+    * :obj:`.pt`, saved with :meth:`torch.save`: a :class:`~torch_geometric.data.Data`, a list of
+      them, the file that :meth:`InMemoryDataset.save` writes, or a dict of tensors with the names
+      of the other formats. It is loaded with ``weights_only=True``.
+    * :obj:`.npz` of several graphs, as :meth:`write_graphs` writes it: :obj:`n` and :obj:`e`, the
+      numbers of nodes and edges of each graph; :obj:`edge_index` (``[2, sum(e)]``, numbered within
+      each graph) and optionally :obj:`x`, :obj:`edge_attr` and :obj:`y`, of all graphs one after
+      another. Where the rows of :obj:`y` can be split in two ways, :obj:`y_level` must be
+      :obj:`"graph"`, :obj:`"node"` or :obj:`"edge"`.
+    * :obj:`.npz` of one graph: :obj:`edge_index`, optionally :obj:`x`, :obj:`edge_attr`, :obj:`y`,
+      and :obj:`train_mask`, :obj:`val_mask` and :obj:`test_mask` (``[nodes]`` or
+      ``[nodes, splits]``); or the names of the "heterophilous graphs" files:
+      :obj:`node_features`, :obj:`node_labels`, :obj:`edges` (``[edges, 2]``, undirected), and
+      :obj:`train_masks`, :obj:`val_masks` and :obj:`test_masks` (``[splits, nodes]``).
 
-    Each graph has :obj:`edge_index` in the order of the file, and :obj:`x` with a row a node,
-    :obj:`edge_attr` and :obj:`y` if the file has them; other attributes are left out. Without
-    :obj:`x` it has :obj:`num_nodes`, else the largest node of :obj:`edge_index` is the last one.
-    Integers are :obj:`torch.int64` and other numbers :obj:`torch.float32`, as in all datasets here.
-    NaN in :obj:`y` is a missing target.
-
-    A file that cannot be read raises a :class:`~fognn.data.FileError`. A graph that is wrong,
-    or not like the first one, raises a :class:`ValueError` that names the file and the number of
-    the graph, counted from 0.
+    The graphs are checked by :meth:`check_graphs`. A file that cannot be read raises a
+    :class:`~fognn.data.FileError`.
 
     Args:
         path (str or Path): The file or folder.
-        split (str, optional): If given, reads :obj:`{split}_x` for :obj:`x`, and so on.
-            (default: :obj:`None`)
     """
-    graphs = GraphList()
-    for file in _files(user_path(path)):
-        check_regular(file)
-        found = _read_npz(file, split) if file.suffix.lower() == ".npz" else load_pt(file)
-        if isinstance(found, dict):
-            found = cut_graphs(str(file), found, split)
-        elif split is not None:
-            raise ValueError(
-                f"read_graphs: split must be None for {file}, which has no splits, got {split!r}"
-            )
-        if not found:
-            raise ValueError(f"{file} must hold at least one graph, it holds none")
-        for number, graph in enumerate(found):
-            graphs.add(f"{file}, graph {number}", graph)
-    return graphs.graphs
+    path = user_path(path)
+    graphs: list[Data] = []
+    for file in _files(path):
+        graphs += check_graphs(str(file), _graphs_in(str(file), _read(file)))
+    _check_alike(str(path), graphs)
+    return graphs
 
 
 def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
     r"""Writes graphs to a :obj:`.npz` file, whole or not at all; :meth:`read_graphs` reads it.
 
-    Each has :obj:`edge_index` and optionally :obj:`x`, :obj:`edge_attr` and :obj:`y` (a row a
-    node, a row an edge, or one row), and is checked as in :meth:`read_graphs`. Integers are stored
-    in the smallest type that holds them.
+    Integers are stored in the smallest type that holds them.
 
     Args:
         path (str or Path): The file.
-        graphs (iterable): The graphs, all alike.
+        graphs (iterable): The graphs, all alike, with :obj:`edge_index` and optionally :obj:`x`,
+            :obj:`edge_attr` and :obj:`y`.
     """
     path = user_path(path)
     if path.suffix.lower() != ".npz":
         raise ValueError(f"write_graphs: path must end in .npz, got {str(path)!r}")
     if isinstance(graphs, Data):
         raise ValueError("write_graphs: graphs must be a list of Data, got a single one")
-    checked = GraphList()
-    for number, graph in enumerate(graphs):
-        where = f"write_graphs: graphs[{number}]"
-        checked.add(where, graph)
-        lost = sorted(set(graph.keys()) - {*NAMES, "num_nodes"})
-        if lost:
-            raise ValueError(f"{where} must have nothing but {', '.join(NAMES)}, got {lost} too")
-    if not checked.graphs:
-        raise ValueError("write_graphs: graphs must hold at least one graph, got none")
+    graphs = check_graphs("write_graphs", list(graphs))
     arrays: dict[str, Any] = {
-        "n": np.array([graph.num_nodes for graph in checked.graphs]),
-        "e": np.array([graph.edge_index.size(1) for graph in checked.graphs]),
+        "n": np.array([graph.num_nodes for graph in graphs]),
+        "e": np.array([graph.num_edges for graph in graphs]),
     }
     for name in NAMES:
-        if name not in checked.graphs[0]:
-            continue
-        parts = [graph[name] for graph in checked.graphs]
-        arrays[name] = torch.cat(parts, row_dim(name)).numpy()
-    arrays = {name: _narrowed(array) for name, array in arrays.items()}
+        if name in graphs[0]:
+            arrays[name] = torch.cat([graph[name] for graph in graphs], _dim(name)).numpy()
+    for name, array in arrays.items():
+        if array.dtype.kind == "i" and array.size:
+            small = np.result_type(*map(np.min_scalar_type, (array.min(), array.max())))
+            # A common type of int8 and uint64 would be a float.
+            arrays[name] = array.astype(small) if small.kind in "iu" else array
     if "y" in arrays:
-        arrays["y_level"] = np.array(checked.level)
+        arrays["y_level"] = np.array(level_of("write_graphs", graphs))
     with write_whole(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(file, **arrays)
 
 
+def check_graphs(where: str, items: Sequence[Any]) -> list[Data]:
+    r"""Returns checked copies of graphs with nothing but :obj:`x`, :obj:`edge_index`,
+    :obj:`edge_attr`, :obj:`y`, the masks and :obj:`num_nodes`.
+
+    Integers become :obj:`torch.int64` and other numbers :obj:`torch.float32`. All graphs must have
+    the same attributes, finite features, and edges between their nodes
+    (:meth:`torch_geometric.data.Data.validate`). NaN in :obj:`y` is a missing target.
+
+    Args:
+        where (str): The beginning of error messages.
+        items (sequence of Data): The graphs.
+    """
+    if not len(items):
+        raise ValueError(f"{where} must hold at least one graph, it holds none")
+    graphs = [_checked(f"{where}, graph {number}", item) for number, item in enumerate(items)]
+    _check_alike(where, graphs)
+    return graphs
+
+
+def level_of(where: str, graphs: Sequence[Data]) -> str:
+    r"""Returns whether a row of :obj:`y` belongs to a ``"graph"``, a ``"node"`` or an ``"edge"``,
+    from the number of rows of each graph.
+
+    Args:
+        where (str): The beginning of error messages.
+        graphs (sequence of Data): The graphs.
+    """
+    rows = [graph.y.size(0) for graph in graphs]  # type: ignore[union-attr]
+    sizes = ([1] * len(graphs), [g.num_nodes for g in graphs], [g.num_edges for g in graphs])
+    for level, counts in zip(LEVELS, sizes, strict=True):
+        if rows == counts:
+            return level
+    raise ValueError(
+        f"{where}: y must have one row for each graph, node or edge, got {rows[0]} rows for "
+        f"{graphs[0].num_nodes} nodes and {graphs[0].num_edges} edges in graph 0"
+    )
+
+
+def _checked(where: str, item: Any) -> Data:
+    if not isinstance(item, Data) or isinstance(item, Batch):
+        raise ValueError(
+            f"{where} must be a Data, with one type of nodes and edges, got {type(item).__name__}"
+        )
+    if item.edge_index is None:
+        raise ValueError(f"{where} must have edge_index, it has only {sorted(item.keys())}")
+    graph = Data()
+    for name in (*NAMES, *MASKS):
+        if item.get(name) is not None:
+            graph[name] = _tensor(where, name, item[name])
+    if "y" in graph and graph.y.dim() == 0:
+        graph.y = graph.y.reshape(1)
+    if "x" not in graph:
+        graph.num_nodes = item.num_nodes
+    if graph.edge_index.is_floating_point() or not graph.num_nodes:
+        raise ValueError(f"{where} must have nodes, and edge_index of integers")
+    try:
+        graph.validate()
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+    if "edge_attr" in graph and graph.edge_attr.size(0) != graph.num_edges:
+        raise ValueError(
+            f"{where}: edge_attr must have {graph.num_edges} rows, one for each edge, got "
+            f"{graph.edge_attr.size(0)}"
+        )
+    for name in ("x", "edge_attr"):
+        if name in graph and not bool(graph[name].isfinite().all()):
+            raise ValueError(f"{where}: {name} must be finite, got NaN or infinity")
+    if "y" in graph and bool(graph.y.isinf().any()):
+        raise ValueError(f"{where}: y must be finite, or NaN where it is missing, got infinity")
+    return graph
+
+
+def _tensor(where: str, name: str, value: Any) -> Tensor:
+    if isinstance(value, EdgeIndex):
+        value = value.as_tensor()
+    if isinstance(value, int | float):
+        value = torch.tensor(value)
+    if not isinstance(value, Tensor) or value.layout != torch.strided or value.is_complex():
+        raise ValueError(f"{where}: {name} must be a dense tensor, got {type(value).__name__}")
+    if name in MASKS:
+        return value.bool()
+    return value.detach().cpu().to(torch.float32 if value.is_floating_point() else torch.int64)
+
+
+def _check_alike(where: str, graphs: Sequence[Data]) -> None:
+    names = [name for name in NAMES if name in graphs[0]]
+    for number, graph in enumerate(graphs):
+        found = [name for name in NAMES if name in graph]
+        if found != names:
+            raise ValueError(
+                f"{where}, graph {number} must have {', '.join(names)} as graph 0, it has "
+                f"{', '.join(found)}"
+            )
+        for name in names:
+            first, other = graphs[0][name], graph[name]
+            alike = first.dtype == other.dtype and first.shape[1:] == other.shape[1:]
+            if not alike and name != "edge_index":
+                raise ValueError(
+                    f"{where}, graph {number}: {name} must be {first.dtype} "
+                    f"{['*', *first.shape[1:]]} as in graph 0, got {other.dtype} "
+                    f"{['*', *other.shape[1:]]}"
+                )
+
+
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        # A hidden file may be one that is being written.
         shown = (file for file in path.iterdir() if not file.name.startswith("."))
-        files = sorted(file for file in shown if file.suffix.lower() in _ENDINGS)
+        files = sorted(file for file in shown if file.suffix.lower() in (".pt", ".npz"))
         if not files:
             raise ValueError(f"read_graphs: path must have a .pt or .npz file in it, {path} has no")
         return files
-    if path.suffix.lower() not in _ENDINGS:
+    if path.suffix.lower() not in (".pt", ".npz"):
         raise ValueError(
             f"read_graphs: path must be a folder, or end in .pt or .npz, got {str(path)!r}"
         )
-    if not path.exists() and not path.is_symlink():
+    if not path.is_file():
         raise FileError(f"{path} is not there: name a .pt or .npz file, or a folder of them")
     return [path]
 
 
-def _read_npz(path: Path, split: str | None) -> dict[str, Any]:
+def _read(path: Path) -> Any:
     try:
-        # Other splits may be large, and only their names are needed.
-        wanted = {array_key(split, name) for name in ("n", "e", *NAMES, "y_level")}
-        return dict.fromkeys(npz_names(path)) | load_npz(path, wanted)
-    except DAMAGE as error:
+        if path.suffix.lower() == ".pt":
+            return torch.load(path, map_location="cpu", weights_only=True)
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except DAMAGED as error:
+        reason = str(error).partition("\n")[0]
         raise FileError(
-            f"{path} is not a whole .npz file of numbers ({error}): write it again, with "
-            "numpy.savez or fognn.data.write_graphs"
+            f"{path} cannot be read ({reason}): it is truncated or corrupt, or not a {path.suffix} "
+            "file of graphs; save a list of Data with torch.save or fognn.data.write_graphs"
         ) from error
 
 
-def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.kind != "i" or not array.size:
-        return array
-    small = np.result_type(np.min_scalar_type(array.min()), np.min_scalar_type(array.max()))
-    # A common type of int8 and uint64 would be a float.
-    return array.astype(small) if small.kind in "iu" else array
+def _graphs_in(where: str, content: Any) -> list[Data]:
+    if isinstance(content, Data):
+        return [content]
+    if isinstance(content, Mapping):
+        tensors = {name: _of_file(value) for name, value in content.items()}
+        return _separated(where, tensors) if "n" in tensors else [_one_graph(where, tensors)]
+    if isinstance(content, tuple) and len(content) > 1 and isinstance(content[1], Mapping):
+        # The data and slices of an InMemoryDataset.
+        whole = content[0] if isinstance(content[0], Data) else Data.from_dict(content[0])
+        count = len(content[1]["edge_index"]) - 1
+        return [separate(Data, whole, i, content[1], decrement=False) for i in range(count)]
+    if isinstance(content, list | tuple):
+        return list(content)
+    raise ValueError(f"{where} must hold Data or a list of Data, got {type(content).__name__}")
 
 
-def load_pt(path: Path, mmap: bool = False) -> list[Any] | dict[str, Any]:
-    r"""Returns the graphs of a :obj:`.pt` file, unchecked, or a dict of flat tensors.
-
-    Args:
-        path (Path): The file.
-        mmap (bool, optional): As in :meth:`fognn.utils.torch_files.load_torch`; the checksums are
-            then not compared. (default: :obj:`False`)
-    """
-    path = Path(path)
-    check_regular(path)
-    # Not PyG's own reader, which falls back to running a file that names other things.
-    try:
-        # torch's format before version 1.6 has no checksums, and cannot be mapped.
-        if is_zip(path) and not mmap:
-            check_sums(path)
-        return _graphs_in(load_torch(path, SAFE_NAMES, mmap=mmap and is_zip(path)))
-    except _NoGraphsError as error:
-        raise ValueError(f"{path} holds {error}: {_WANTED}") from error
-    except RefusedNameError as error:
-        raise FileError(
-            f"{path} is not read, it names {error.name}, which no graph needs: {_WANTED}"
-        ) from error
-    except DAMAGE as error:
-        what = f"{type(error).__name__}: {str(error).splitlines()[0]}" if str(error) else "cut off"
-        raise FileError(f"{path} is not a whole .pt file of graphs ({what}): {_WANTED}") from error
+def _of_file(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        value = value.astype(value.dtype.newbyteorder("="))
+        return torch.from_numpy(value.astype(np.int64) if value.dtype.kind == "u" else value)
+    return str(value) if isinstance(value, np.ndarray) else value
 
 
-class _NoGraphsError(Exception):
-    r"""The file could be read, and has no graphs in it."""
+def _one_graph(where: str, values: Mapping[str, Any]) -> Data:
+    found = {_OTHER_NAMES.get(name, name): value for name, value in values.items()}
+    for mask in MASKS:
+        if f"{mask}s" in values and found[mask].dim() == 2:
+            found[mask] = found[mask].t()
+    nodes = next((len(found[name]) for name in ("x", "train_mask", "y") if name in found), None)
+    if "edges" in found:
+        edges = found.pop("edges")
+        if edges.dim() != 2 or edges.size(1) != 2 or "edge_attr" in found:
+            raise ValueError(
+                f"{where}: edges must have shape [edges, 2], without edge_attr, got "
+                f"{list(edges.shape)}"
+            )
+        graph = Data(edge_index=edges.t().long(), num_nodes=nodes)
+        try:
+            graph.validate()
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+        found["edge_index"] = to_undirected(graph.edge_index, num_nodes=graph.num_nodes)
+    known = {name: found[name] for name in (*NAMES, *MASKS) if name in found}
+    return Data(**known, num_nodes=found.get("num_nodes", nodes))
 
 
-def _graphs_in(content: Any) -> list[Any] | dict[str, Any]:
-    if isinstance(content, dict):
-        return content
-    if isinstance(content, Batch):
-        if not hasattr(content, "_slice_dict"):
-            raise _NoGraphsError("a Batch that does not know where its graphs begin")
-        content = content.to_data_list()
-    elif isinstance(content, Data):
-        content = [content]
-    elif _is_collated(content):
-        dataset = InMemoryDataset()
-        first = content[0]
-        dataset._data = Data.from_dict(first) if isinstance(first, dict) else first
-        dataset.slices = content[1]
-        content = [dataset.get(index) for index in range(dataset.len())]
-    if not isinstance(content, list | tuple):
-        raise _NoGraphsError(f"a {type(content).__name__}")
-    # New objects: a file can set any attribute of an object of PyG.
-    return [Data.from_dict(item.to_dict()) if type(item) is Data else item for item in content]
+def _separated(where: str, flat: Mapping[str, Any]) -> list[Data]:
+    missing = [name for name in ("e", "edge_index") if name not in flat]
+    if missing:
+        raise ValueError(f"{where} must have {missing[0]}, it has {', '.join(flat)}")
+    n, e = flat["n"].long(), flat["e"].long()
+    counts = {"x": n, "edge_index": e, "edge_attr": e}
+    if "y" in flat:
+        counts["y"] = _rows_of_y(where, flat, n, e)
+    parts = {}
+    for name, sizes in counts.items():
+        if name in flat:
+            value = flat[name]
+            if n.shape != e.shape or value.size(_dim(name)) != int(sizes.sum()):
+                raise ValueError(
+                    f"{where}: {name} must have {int(sizes.sum())} rows, the sum of its counts, "
+                    f"got shape {list(value.shape)}"
+                )
+            parts[name] = value.split(sizes.tolist(), _dim(name))
+    return [
+        Data(**{name: values[graph] for name, values in parts.items()}, num_nodes=nodes)
+        for graph, nodes in enumerate(n.tolist())
+    ]
 
 
-def _is_collated(content: Any) -> bool:
-    return (
-        isinstance(content, tuple)
-        and len(content) in (2, 3)
-        and isinstance(content[0], Data | dict)
-        and isinstance(content[1], dict | None)
-    )
+def _rows_of_y(where: str, flat: Mapping[str, Any], n: Tensor, e: Tensor) -> Tensor:
+    counts = dict(zip(LEVELS, (torch.ones_like(n), n, e), strict=True))
+    if flat.get("y_level") in counts:
+        return counts[flat["y_level"]]
+    fits = [level for level, count in counts.items() if int(count.sum()) == flat["y"].size(0)]
+    if not fits or any(not torch.equal(counts[level], counts[fits[0]]) for level in fits):
+        raise ValueError(
+            f"{where}: y must have a row for each graph, node or edge, got {flat['y'].size(0)}; if "
+            "that says two of them, y_level must say which"
+        )
+    return counts[fits[0]]
 
 
-def _new_batch(*_: type) -> Any:
-    return Batch(_base_cls=Data)
-
-
-class _BatchMaker:
-    r"""Stands for PyG's object whose call makes a batch: torch calls only what is on the list."""
-
-    def __new__(cls) -> Callable[..., Any]:  # type: ignore[misc]
-        return _new_batch
-
-
-SAFE_NAMES: list[Any] = [
-    *(Data, DataEdgeAttr, DataTensorAttr, GlobalStorage),
-    *(Batch, type(_new_batch()), _new_batch),
-    (_BatchMaker, "torch_geometric.data.batch.DynamicInheritanceGetter"),
-    *(EdgeIndex, SortOrder, CatMetadata),
-]
+def _dim(name: str) -> int:
+    return 1 if name == "edge_index" else 0

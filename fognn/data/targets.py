@@ -1,5 +1,6 @@
-r"""The targets of the user's own data: their kind, found from the values or given."""
+r"""The targets of the user's data: their kind, found from the values or given."""
 
+import ast
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,18 +8,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fognn.data.graph_checks import count_values
 from fognn.utils import checks
 
-__all__ = ["KINDS", "TASKS", "Targets", "cell_of", "targets_from_cells", "targets_from_tensors"]
+__all__ = ["Targets", "cell_of", "count_values", "targets_from_cells", "targets_from_tensors"]
 
 TASKS = ("auto", "regression", "classification")
-KINDS = ("values", "yes/no", "classes")
 _GAPS = ("", "na", "n/a", "nan", "null", "none")
 _WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 _FEW = 20  # classes that are found without task="classification",
 _ROWS = 5  # and rows for each of them
-_MOST = 1000  # classes of a column
+_PER_VALUE = 1000  # classes or tokens for each one that occurs
 
 Cell = float | str | None
 
@@ -55,13 +54,11 @@ class Targets:
         return f"{columns}{what}{f', {self.gaps:,} missing' if self.gaps else ''}"
 
 
-def cell_of(text: str | None) -> Cell:
+def cell_of(text: str) -> Cell:
     r"""Returns the value of a cell of a csv file: a number, :obj:`None` for a gap, or the text."""
-    word = (text or "").strip()
+    word = text.strip()
     if word.lower() in _GAPS:
         return None
-    if word.lower() in _WORDS:
-        return word
     try:
         value = float(word)
     except ValueError:
@@ -70,7 +67,7 @@ def cell_of(text: str | None) -> Cell:
 
 
 def targets_from_cells(
-    columns: Mapping[str, Sequence[Cell]], task: str = "auto"
+    columns: Mapping[str, Sequence[str]], task: str = "auto"
 ) -> tuple[Targets, Tensor, dict[int, str]]:
     r"""Finds the kind of the targets in columns of a csv file.
 
@@ -79,8 +76,10 @@ def targets_from_cells(
       with ``task="classification"``, each different number or text of a column is a class.
     * Values: all other columns of numbers, and with ``task="regression"`` any numbers.
 
+    A single column of lists, such as ``[0, 1, 1]``, is taken as several columns.
+
     Args:
-        columns (dict): The cells of each column, from :func:`cell_of`.
+        columns (dict): The cells of each column, as text.
         task (str, optional): ``"auto"``, ``"regression"`` or ``"classification"``.
             (default: :obj:`"auto"`)
 
@@ -89,36 +88,37 @@ def targets_from_cells(
         -1 for gaps); and for each row that does not fit, by its number, the reason.
     """
     checks.one_of("targets", "task", task, TASKS)
-    names = tuple(columns)
-    cells = {name: [_number(cell) for cell in column] for name, column in columns.items()}
-    if all(cell is None for column in cells.values() for cell in column):
+    if len(columns) == 1:
+        columns = _split_lists(columns)
+    cells = {name: list(map(cell_of, column)) for name, column in columns.items()}
+    numbers = {name: list(map(_number, column)) for name, column in cells.items()}
+    names, flat = tuple(columns), [cell for column in numbers.values() for cell in column]
+    gaps = sum(cell is None for cell in flat)
+    if gaps == len(flat):
         raise ValueError(f"column {', '.join(map(repr, names))} must have a value, all are missing")
-    yes_no = all(cell in (None, 0.0, 1.0) for column in cells.values() for cell in column)
-    gaps = sum(cell is None for column in cells.values() for cell in column)
+    yes_no = all(cell in (None, 0.0, 1.0) for cell in flat)
     if len(names) == 1 and not yes_no and task != "regression":
-        classes = _classes(names[0], columns[names[0]], task == "classification")
+        classes = _classes(names[0], cells[names[0]], task == "classification")
         if classes:
             place = {key: number for number, key in enumerate(classes)}
-            y = torch.tensor([-1 if c is None else place[_key(c)] for c in columns[names[0]]])
+            y = torch.tensor([-1 if c is None else place[_key(c)] for c in cells[names[0]]])
             return Targets("classes", len(classes), names, classes, gaps), y, {}
     if task == "classification" and not yes_no:
-        wrong = next((n, c) for n, cs in cells.items() for c in cs if c not in (None, 0.0, 1.0))
+        wrong = next((n, c) for n, cs in numbers.items() for c in cs if c not in (None, 0.0, 1.0))
         raise ValueError(
             f"column {wrong[0]!r} must hold yes or no (0 and 1), because several columns are "
             f"learnt by classification, got {wrong[1]!r}"
         )
     bad: dict[int, str] = {}
-    for name, column in cells.items():
+    for name, column in numbers.items():
         for row, cell in enumerate(column):
             if isinstance(cell, str):
-                bad.setdefault(
-                    row,
-                    f"column {name!r} must be a finite number, or yes or no, got {cell!r}"
-                    + ("; --task classification takes each text as a class" * (len(names) == 1)),
-                )
+                hint = "; --task classification takes each text as a class" * (len(names) == 1)
+                reason = f"column {name!r} must be a finite number, or yes or no, got {cell!r}"
+                bad.setdefault(row, reason + hint)
     values = [
-        [math.nan if cell is None or row in bad else cell for row, cell in enumerate(column)]
-        for column in cells.values()
+        [math.nan if cell is None or row in bad else float(cell) for row, cell in enumerate(column)]
+        for column in numbers.values()
     ]
     y = torch.tensor(values, dtype=torch.float64).t().to(torch.float32)
     y = y[:, 0] if len(names) == 1 else y
@@ -126,12 +126,36 @@ def targets_from_cells(
     return Targets(kind, len(names), names, gaps=gaps), y, bad
 
 
+def _split_lists(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    ((name, cells),) = columns.items()
+    if not any(cell.strip().startswith("[") for cell in cells):
+        return {name: list(cells)}
+    rows: list[list[str]] = []
+    for number, cell in enumerate(cells):
+        try:
+            values = [] if cell_of(cell) is None else ast.literal_eval(cell.strip())
+            rows.append([str(value) for value in values])
+        except (ValueError, SyntaxError, TypeError) as error:
+            raise ValueError(
+                f"column {name!r}, row {number} must be a list, as others are, got {cell!r}"
+            ) from error
+    width = max(map(len, rows))
+    for number, row in enumerate(rows):
+        if row and len(row) != width:
+            raise ValueError(
+                f"column {name!r}, row {number} must have {width} values, got {len(row)}"
+            )
+    return {
+        f"{name}_{place}": [row[place] if row else "" for row in rows] for place in range(width)
+    }
+
+
 def _number(cell: Cell) -> Cell:
     return _WORDS.get(cell.lower(), cell) if isinstance(cell, str) else cell
 
 
 def _key(cell: float | str) -> str:
-    return f"{cell:g}" if isinstance(cell, float) else cell.strip()
+    return f"{cell:g}" if isinstance(cell, float) else cell
 
 
 def _classes(name: str, cells: Sequence[Cell], asked: bool) -> tuple[str, ...]:
@@ -142,12 +166,12 @@ def _classes(name: str, cells: Sequence[Cell], asked: bool) -> tuple[str, ...]:
         whole = numbers and found == set(map(float, range(len(found))))
         many = 2 < len(found) <= min(_FEW, len(cells) / _ROWS)
         return tuple(map(str, range(len(found)))) if whole and many else ()
-    if len(found) < 2 or len(found) > min(_MOST, max(2, len(cells) // 2)):
+    if not 2 <= len(found) <= max(2, len(cells) // 2):
         raise ValueError(
             f"column {name!r} must have at least 2 classes, and at most one for every two rows, "
             f"got {len(found):,} different values"
         )
-    keys = sorted(found) if numbers else sorted(map(_key, found))
+    keys = sorted(found) if numbers else sorted(map(_key, found))  # type: ignore[type-var]
     return tuple(dict.fromkeys(_key(key) for key in keys))
 
 
@@ -176,36 +200,53 @@ def targets_from_tensors(
     joined = torch.cat(list(ys))
     if joined.dim() > 2:
         raise ValueError(
-            f"{where}, graph 0: y must have one or two dimensions, got shape {list(ys[0].shape)}"
+            f"{where}: y must have one or two dimensions, got shape {list(ys[0].shape)}"
         )
     floating = joined.is_floating_point()
     missing = joined.isnan() if floating else (joined == -1) & unlabelled
     if bool(missing.all()):
         raise ValueError(f"{where}: y must have a value, all are missing")
-    known = joined[~missing]
+    known, gaps = joined[~missing], int(missing.sum())
     yes_no = bool(((known == 0) | (known == 1)).all())
     if task == "classification" and floating and joined.dim() == 1 and not yes_no:
-        if not bool((known == known.round()).all()):
-            first = float(known[known != known.round()][0])
-            raise ValueError(f"{where}: y must be classes for classification, got {first:g}")
-        if bool(missing.any()):
-            raise ValueError(f"{where}: y must be integers for classes with missing values")
+        if gaps or not bool((known == known.round()).all()):
+            raise ValueError(f"{where}: y must be integers for classification")
         return targets_from_tensors(where, [y.to(torch.int64) for y in ys], task)
     if task != "regression" and not floating and joined.dim() == 1:
-        if bool((known < 0).any()):
-            graph = next(n for n, y in enumerate(ys) if y.numel() and int(y.min()) < 0)
+        if int(known.min()) < 0:
             raise ValueError(
-                f"{where}, graph {graph}: y of integers must be classes from 0, got "
-                f"{int(known.min())}; values to learn must be floating point"
+                f"{where}: y of integers must be classes from 0, got {int(known.min())}; values to "
+                "learn must be floating point"
             )
-        classes = max(2, count_values(where, "y", list(ys)))
-        return Targets("classes", classes, gaps=int(missing.sum())), list(ys)
+        return Targets("classes", max(2, count_values(where, "y", ys)), gaps=gaps), list(ys)
     if not yes_no and task != "regression" and (not floating or task == "classification"):
         raise ValueError(
-            f"{where}, graph 0: y of integers must be classes from 0 in a single dimension, or 0 "
-            f"and 1 in several columns, got shape {list(ys[0].shape)}; values to learn must be "
-            "floating point"
+            f"{where}: y of integers must be classes from 0 in a single dimension, or 0 and 1 in "
+            f"several columns, got shape {list(ys[0].shape)}; values to learn must be floating "
+            "point"
         )
     kind = "yes/no" if yes_no and task != "regression" else "values"
     columns = joined.shape[1:].numel()
-    return Targets(kind, columns, gaps=int(missing.sum())), [y.to(torch.float32) for y in ys]
+    return Targets(kind, columns, gaps=gaps), [y.to(torch.float32) for y in ys]
+
+
+def count_values(where: str, name: str, values: Sequence[Tensor]) -> int:
+    r"""Returns the number of classes, or of tokens: the largest one that occurs, plus 1.
+
+    A network has weights for each of them, so a number that is far above those that occur, such
+    as an identifier or a hash, raises a :class:`ValueError`.
+
+    Args:
+        where (str): The beginning of the error message.
+        name (str): The attribute.
+        values (list): Integer tensors, one for each graph.
+    """
+    most = max((int(value.max()) for value in values if value.numel()), default=0) + 1
+    if most > _PER_VALUE:
+        different = torch.cat([value.reshape(-1) for value in values]).unique().numel()
+        if most > _PER_VALUE * different:
+            raise ValueError(
+                f"{where}: {name} of integers must be numbered from 0 without large gaps, got "
+                f"{most - 1} among {different:,} different ones"
+            )
+    return most

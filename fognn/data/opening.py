@@ -1,0 +1,272 @@
+r"""Opens the user's data: a csv file of molecules, a file or folder of graphs, one graph with
+masks, a dataset of PyG by name, or Python objects."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data, Dataset
+from torch_geometric.utils import degree
+
+from fognn.data.graph_files import MASKS, check_graphs, level_of, read_graphs
+from fognn.data.pyg_datasets import is_pyg_name, open_pyg
+from fognn.data.smiles_csv import is_csv, read_molecules
+from fognn.data.splits import FEWEST, SPLITS, column_split
+from fognn.data.targets import targets_from_tensors
+from fognn.data.user_data import UserData
+from fognn.utils.files import user_path
+
+__all__ = ["PYTHON", "fill_inputs", "is_python_name", "open_user_data"]
+
+PYTHON = "python:"
+"""The beginning of the names of Python objects."""
+
+
+def is_python_name(name: str) -> bool:
+    r"""Returns whether a name stands for a Python object."""
+    return name.startswith(PYTHON)
+
+
+def open_user_data(
+    source: Any,
+    *,
+    smiles: str = "smiles",
+    target: str | None = None,
+    split_column: str | None = None,
+    task: str = "auto",
+    skip_bad: bool = False,
+    folder: str | Path | None = None,
+) -> UserData:
+    r"""Opens the user's data.
+
+    Args:
+        source (str, Path or object): A csv file of molecules (``.csv`` or ``.csv.gz``); a file or
+            folder of graphs, as :func:`fognn.data.read_graphs` takes it; a name for
+            :func:`fognn.data.open_pyg`; or a Python object: a dataset of PyG, a list of
+            :class:`~torch_geometric.data.Data`, one of them, or a dict (or tuple) of these for
+            training, validation and test.
+        smiles (str, optional): csv file: the column of the SMILES strings.
+            (default: :obj:`"smiles"`)
+        target (str, optional): csv file: the column to learn, or several with commas between them.
+            (default: :obj:`None`)
+        split_column (str, optional): csv file: the column with the split of each molecule.
+            (default: :obj:`None`)
+        task (str, optional): ``"auto"``, ``"regression"`` or ``"classification"``.
+            (default: :obj:`"auto"`)
+        skip_bad (bool, optional): csv file: skip lines that cannot be read.
+            (default: :obj:`False`)
+        folder (str or Path, optional): The data folder, for a dataset of PyG.
+            (default: :obj:`$FOGNN_DATA`)
+    """
+    if isinstance(source, UserData):
+        return source
+    if not isinstance(source, str | Path):
+        parts = _parts(source)
+        return _of_parts(_python_name(source, parts), parts, task)
+    if is_pyg_name(str(source)):
+        return _of_parts(str(source), open_pyg(str(source), folder), task)
+    if is_python_name(str(source)):
+        raise ValueError(
+            f"data {str(source)!r} were given as a Python object: call fognn.train with the same "
+            "object, which resumes the run"
+        )
+    path = user_path(source)
+    if is_csv(path):
+        return _of_csv(path, smiles, target, split_column, task, skip_bad)
+    if split_column is not None:
+        raise ValueError(f"data.split_column must be None for {path}, which is not a csv file")
+    return _of_parts(str(path), {"all": read_graphs(path)}, task)
+
+
+def fill_inputs(
+    graphs: Sequence[Data], node_input: str | None = None
+) -> tuple[list[Data], str, list[str]]:
+    r"""Returns graphs that all have :obj:`x`. Graphs without node features get the logarithm of
+    1 + in-degree; or the constant 1, if all nodes have the same degree.
+
+    Args:
+        graphs (sequence of Data): The graphs.
+        node_input (str, optional): ``"x"``, ``"degree"`` or ``"constant"``, for graphs without
+            :obj:`x`. (default: chosen as above)
+
+    Returns:
+        Copies of the graphs, the input, and what to tell the user.
+    """
+    new = [copy(graph) for graph in graphs]
+    if new[0].x is not None:
+        return new, "x", []
+    degrees = [degree(g.edge_index[1], g.num_nodes, torch.float32) for g in new]
+    if node_input is None:
+        every = torch.cat(degrees)
+        node_input = "constant" if bool((every == every[0]).all()) else "degree"
+    for graph, count in zip(new, degrees, strict=True):
+        graph.x = (count.log1p() if node_input == "degree" else torch.ones_like(count))[:, None]
+    what = "log(1 + in-degree)" if node_input == "degree" else "the constant 1"
+    return new, node_input, [f"nodes have no features: {what} is taken"]
+
+
+def _parts(source: Any) -> dict[str, list[Any]]:
+    r"""Returns the graphs of a Python object, by split if it has several."""
+    if isinstance(source, tuple) and len(source) == len(SPLITS):
+        if not any(isinstance(part, Data) for part in source):
+            source = dict(zip(SPLITS, source, strict=True))
+    if isinstance(source, Mapping):
+        if set(source) != set(SPLITS):
+            raise ValueError(
+                f"train: data must have the keys {', '.join(SPLITS)}, got "
+                f"{', '.join(map(str, source))}"
+            )
+        return {split: _listed(source[split], f"data[{split!r}]") for split in SPLITS}
+    return {"all": _listed(source, "data")}
+
+
+def _listed(source: Any, where: str) -> list[Any]:
+    if isinstance(source, Data) and not isinstance(source, Batch):
+        return [source]
+    sequence = isinstance(source, Dataset | Sequence) and not isinstance(source, str)
+    if not sequence or not len(source):
+        raise ValueError(
+            f"train: {where} must be a PyG dataset, a list of Data or one Data, with one type of "
+            f"nodes and edges, got {type(source).__name__}"
+        )
+    return [source[number] for number in range(len(source))]
+
+
+def _python_name(source: Any, parts: Mapping[str, Sequence[Any]]) -> str:
+    r"""Returns a name with a checksum of the content of each split, in order."""
+    digest = hashlib.sha256()
+    for split, graphs in parts.items():
+        digest.update(f"{split} {len(graphs)}\n".encode())
+        for graph in graphs:
+            for key, value in sorted(graph.to_dict().items()):
+                digest.update(f"{key} ".encode())
+                if isinstance(value, Tensor):
+                    array = value.detach().cpu().contiguous()
+                    digest.update(f"{array.dtype} {list(array.shape)}\n".encode())
+                    digest.update(array.flatten().view(torch.uint8).numpy().tobytes())
+                elif isinstance(value, str | int | float):
+                    digest.update(f"{value}\n".encode())
+    kind = type(source["train"] if isinstance(source, Mapping) else source).__name__.lower()
+    return f"{PYTHON}{kind}-{sum(map(len, parts.values()))}-{digest.hexdigest()[:12]}"
+
+
+def _of_parts(name: str, parts: Mapping[str, Sequence[Data]], task: str) -> UserData:
+    items = [graph for part in parts.values() for graph in part]
+    where = "data" if is_python_name(name) else name
+    graphs = check_graphs(where, items)
+    missing = [number for number, graph in enumerate(graphs) if "y" not in graph]
+    if missing:
+        raise ValueError(f"{where}, graph {missing[0]} must have y, the target to learn")
+    level = level_of(where, graphs)
+    one = len(graphs) == 1 and level == "node"
+    if one and _is_bag_of_words(graphs[0]):
+        graphs[0].x = graphs[0].x.float()
+    targets, ys = targets_from_tensors(where, [g.y for g in graphs], task, unlabelled=one)
+    nodes, masks = _node_splits(where, graphs[0]) if one else (None, None)
+    graphs, node_input, notes = fill_inputs(graphs)
+    graphs = [
+        Data(**{key: graph[key] for key in ("x", "edge_index", "edge_attr") if key in graph}, y=y)
+        for graph, y in zip(graphs, ys, strict=True)
+    ]
+    given = None
+    if len(parts) > 1:
+        numbers = iter(torch.arange(len(graphs)).split([len(part) for part in parts.values()]))
+        given = {split: next(numbers) for split in parts}
+    smiles = [item.smiles for item in items if "smiles" in item]
+    return UserData(
+        name,
+        graphs,
+        level,
+        targets,
+        node_input,
+        smiles if len(smiles) == len(items) else [],
+        given=given,
+        nodes=nodes,
+        masks=masks,
+        notes=[f"target of each {level}: {targets}", *notes],
+    )
+
+
+def _is_bag_of_words(graph: Data) -> bool:
+    x = graph.x
+    several = x is not None and not x.is_floating_point() and x.dim() == 2 and x.size(1) > 1
+    return several and bool(((x == 0) | (x == 1)).all())
+
+
+def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | None]:
+    r"""Returns the labelled nodes of a graph, and the masks of its splits."""
+    y = graph.y.reshape(graph.num_nodes, -1)
+    labelled = ~(y.isnan() if y.is_floating_point() else y < 0).all(1)
+    if not any(mask in graph for mask in MASKS):
+        return labelled.nonzero().flatten(), None
+    masks = {}
+    for name in MASKS:
+        mask = graph.get(name)
+        if mask is None or mask.dim() not in (1, 2) or mask.size(0) != graph.num_nodes:
+            found = "none" if mask is None else list(mask.shape)
+            raise ValueError(
+                f"{where}: {name} must have shape [nodes] or [nodes, splits] for "
+                f"{graph.num_nodes} nodes, got {found}"
+            )
+        masks[name.removesuffix("_mask")] = mask.reshape(graph.num_nodes, -1)
+    count = max(mask.size(1) for mask in masks.values())
+    masks = {split: mask.expand(-1, count) for split, mask in masks.items()}
+    for number in range(count):
+        used = torch.stack([mask[:, number] for mask in masks.values()]).long()
+        wrong = {
+            "must not overlap": bool((used.sum(0) > 1).any()),
+            "must each select a node": not bool(used.any(1).all()),
+            "must select nodes with a label only": bool((used.any(0) & ~labelled).any()),
+        }
+        for rule, broken in wrong.items():
+            if broken:
+                raise ValueError(
+                    f"{where}: train_mask, val_mask and test_mask {rule} (split {number + 1})"
+                )
+    return labelled.nonzero().flatten(), masks
+
+
+def _of_csv(
+    path: Path,
+    smiles: str,
+    target: str | None,
+    split_column: str | None,
+    task: str,
+    skip_bad: bool,
+) -> UserData:
+    table = read_molecules(path, smiles, target or "", split_column, task, skip_bad)
+    if table.targets is None or not table.graphs:
+        raise ValueError(
+            f"{path} must have at least {FEWEST} graphs, to train, validate and test on, got none"
+        )
+    given = None
+    if split_column is not None:
+        given = column_split(f"{path}: column {split_column!r}", table.splits)
+    texts = [graph.smiles for graph in table.graphs]
+    graphs = [
+        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.y) for g in table.graphs
+    ]
+    notes = [f"target {table.targets}"]
+    if table.unlabelled:
+        notes.append(f"{table.unlabelled:,} molecules without a target are left out")
+    if table.bad:
+        notes.append(
+            f"{len(table.bad):,} of {table.total:,} lines cannot be read and are left out, the "
+            f"first is line {table.bad[0].line}: {table.bad[0].reason}"
+        )
+    return UserData(
+        str(path),
+        graphs,
+        "graph",
+        table.targets,
+        smiles=texts,
+        rows=table.rows,
+        skipped=sorted(set(range(table.total)) - set(table.rows)),
+        bad=len(table.bad),
+        given=given,
+        notes=notes,
+    )

@@ -1,0 +1,204 @@
+r"""The user's data as one object: graphs, targets and splits."""
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from fognn.data.encodings import RWSE, random_walks
+from fognn.data.full_graph import PackedGraph
+from fognn.data.order import epoch_order
+from fognn.data.splits import FEWEST, SPLITS, file_split, random_split, scaffold_split
+from fognn.data.targets import Targets
+
+__all__ = ["UserData"]
+
+
+@dataclass(eq=False)
+class UserData:
+    r"""The user's graphs, all of one form. It is opened once, by :func:`open_user_data`.
+
+    Args:
+        name (str): The file, the folder, the name of a dataset of PyG; or ``"python:..."`` with a
+            checksum of the content of each split, for Python objects.
+        graphs (list): The graphs, with :obj:`x`, :obj:`edge_index`, :obj:`y`, and :obj:`edge_attr`
+            if there are edge features.
+        level (str): Whether a row of :obj:`y` belongs to a ``"graph"``, a ``"node"`` or an
+            ``"edge"``.
+        targets (Targets): The kind of the targets, with the names of columns or classes.
+        node_input (str, optional): ``"x"``; or what takes its place in graphs without it,
+            ``"degree"`` or ``"constant"``. (default: :obj:`"x"`)
+        smiles (list, optional): The molecules. (default: :obj:`[]`)
+        rows (list, optional): The number of each molecule in its file. (default: :obj:`[]`)
+        skipped (list, optional): The numbers of molecules that are left out. (default: :obj:`[]`)
+        bad (int, optional): How many of these could not be read. (default: :obj:`0`)
+        given (dict, optional): The splits that the data have themselves: indices of graphs.
+            (default: :obj:`None`)
+        nodes (torch.Tensor, optional): If the data are one graph whose nodes are divided into
+            splits, the nodes that have a label. (default: :obj:`None`)
+        masks (dict, optional): The splits of the nodes, ``[nodes, splits]``.
+            (default: :obj:`None`)
+        notes (list, optional): What was found in the data, for the user. (default: :obj:`[]`)
+    """
+
+    name: str
+    graphs: list[Data]
+    level: str
+    targets: Targets
+    node_input: str = "x"
+    smiles: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
+    bad: int = 0
+    given: dict[str, Tensor] | None = None
+    nodes: Tensor | None = None
+    masks: dict[str, Tensor] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._done: dict[Any, Any] = {}
+
+    @property
+    def num_splits(self) -> int:
+        r"""The number of times that the data are divided into training, validation and test."""
+        return 1 if self.masks is None else self.masks["train"].size(1)
+
+    @property
+    def unit(self) -> str:
+        r"""What is divided into splits: a ``"graph"`` or a ``"labelled node"``."""
+        return "graph" if self.nodes is None else "labelled node"
+
+    def splits(
+        self, how: str | None = None, seed: int = 0, fraction: float = 1.0, fold: int | None = None
+    ) -> dict[str, Tensor]:
+        r"""Returns the indices of the graphs, or of the nodes of the only graph, of each split.
+
+        Args:
+            how (str, optional): ``"random"``, ``"scaffold"``, a file for
+                :func:`fognn.data.splits.file_split`, or :obj:`None` or ``"all"``: the data's own
+                splits, or ``"random"`` if they have none. (default: :obj:`None`)
+            seed (int, optional): The seed of a random split. (default: :obj:`0`)
+            fraction (float, optional): Fraction of each split to use. (default: :obj:`1.0`)
+            fold (int, optional): The number of the split, from 1, of data with several.
+                (default: 1)
+        """
+        key = ("splits", how, seed, fraction, fold)
+        if key not in self._done:
+            self._done[key] = self._divided(how, seed, fraction, fold)
+        return self._done[key]  # type: ignore[no-any-return]
+
+    def targets_of(self, items: Tensor) -> Tensor:
+        r"""Returns :obj:`y` of some graphs, or of some nodes of the only graph, in one tensor."""
+        if self.nodes is not None:
+            return torch.as_tensor(self.graphs[0].y)[items]
+        return torch.cat([self.graphs[item].y for item in items.tolist()])
+
+    def encoded(self, steps: int) -> list[Data]:
+        r"""Returns the graphs with random-walk encodings of so many steps; 0 for none."""
+        if not steps:
+            return self.graphs
+        if ("walks", steps) not in self._done:
+            graphs = [copy(graph) for graph in self.graphs]
+            for graph in graphs:
+                graph[RWSE] = random_walks(graph, steps)
+            self._done["walks", steps] = graphs
+        return self._done["walks", steps]  # type: ignore[no-any-return]
+
+    def packed(self, steps: int = 0) -> PackedGraph:
+        r"""Returns the only graph, with its edges sorted once for all splits."""
+        if ("packed", steps) not in self._done:
+            self._done["packed", steps] = PackedGraph(self.encoded(steps)[0])
+        return self._done["packed", steps]  # type: ignore[no-any-return]
+
+    def _divided(
+        self, how: str | None, seed: int, fraction: float, fold: int | None
+    ) -> dict[str, Tensor]:
+        own = how in (None, "all")
+        if how == "all" and self.num_splits == 1:
+            raise ValueError(f"data.split must not be 'all' for {self.name}, which has one split")
+        if fold is not None and not (own and fold <= self.num_splits):
+            raise ValueError(
+                f"data.fold must be one of the {self.num_splits} splits of {self.name}, without "
+                f"data.split, got {fold} with {how!r}"
+            )
+        items = torch.arange(len(self.graphs)) if self.nodes is None else self.nodes
+        order = items[epoch_order(len(items), shuffle=True, seed=seed)]
+        if how == "scaffold":
+            if not self.smiles:
+                raise ValueError(f"data.split must not be 'scaffold' for {self.name}, not SMILES")
+            found = scaffold_split(self.smiles, len(self.graphs) + self.bad)
+        elif own and self.masks is not None:
+            found = {
+                s: mask[:, (fold or 1) - 1].nonzero().flatten() for s, mask in self.masks.items()
+            }
+        elif own and self.given is not None:
+            found = self.given
+            if "val" not in found:
+                # Of a dataset with training and test only, a tenth of the training validates.
+                train = order[torch.isin(order, found["train"])]
+                cut = max(1, len(train) // 10)
+                held = {"val": train[:cut].sort().values, "train": train[cut:].sort().values}
+                found = found | held
+        elif how == "random" or own:
+            if len(order) < FEWEST:
+                raise ValueError(
+                    f"{self.name} must have at least {FEWEST} {self.unit}s, to train, validate "
+                    f"and test on, got {len(order)}"
+                )
+            return self._checked(random_split(order, fraction))
+        elif str(how).lower().endswith((".json", ".csv", ".csv.gz")):
+            found = file_split(str(how), self._places())
+        else:
+            raise ValueError(
+                "data.split must be random, scaffold, all, or a .json or .csv file with the items "
+                f"of each split, got {how!r}"
+            )
+        used = {s: part[: max(1, round(len(part) * fraction))] for s, part in found.items()}
+        return self._checked(used)
+
+    def _places(self) -> dict[Any, int]:
+        if self.nodes is not None:
+            labelled = self.nodes.tolist()
+            every = dict.fromkeys(range(self.graphs[0].num_nodes or 0), -1)
+            return every | dict(zip(labelled, labelled, strict=True))
+        places: dict[Any, int] = dict.fromkeys(self.skipped, -1)
+        places |= {row: place for place, row in enumerate(self.rows or range(len(self.graphs)))}
+        if len(set(self.smiles)) == len(self.smiles):
+            places |= {text: place for place, text in enumerate(self.smiles)}
+        return places
+
+    def _checked(self, splits: dict[str, Tensor]) -> dict[str, Tensor]:
+        for split in SPLITS:
+            if split not in splits or not len(splits[split]):
+                raise ValueError(
+                    f"{self.name}: the {split} split must have at least one {self.unit}, got none"
+                )
+        ys = {split: self.targets_of(items) for split, items in splits.items()}
+        _check_targets(self.name, self.targets, ys)
+        return splits
+
+
+def _check_targets(name: str, targets: Targets, ys: Mapping[str, Tensor]) -> None:
+    r"""Raises unless the training split has a value in each column, and all classes of the
+    others."""
+    if targets.kind == "classes":
+        known = set(ys["train"].unique().tolist())
+        for split, y in ys.items():
+            extra = sorted(set(y.unique().tolist()) - known - {-1})
+            if extra:
+                shown = targets.classes[extra[0]] if targets.classes else extra[0]
+                raise ValueError(
+                    f"{name}: class {shown!r} is in the {split} split, so it must be in the train "
+                    "split, which does not have it"
+                )
+        return
+    for number, column in enumerate(ys["train"].reshape(len(ys["train"]), -1).t()):
+        found = column[~column.isnan()].unique()
+        if len(found) < (2 if targets.kind == "yes/no" else 1):
+            shown = targets.names[number] if targets.names else number
+            needed = "both 0 and 1" if targets.kind == "yes/no" else "a value"
+            raise ValueError(f"{name}: the train split must have {needed} in column {shown!r}")

@@ -1,0 +1,204 @@
+r"""The user's data in a run: their splits, their task and their objective."""
+
+import os
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fognn.data import UserData, open_user_data
+from fognn.data.molecules import ATOM_COLUMNS, BOND_COLUMNS
+from fognn.data.opening import is_python_name
+from fognn.data.pyg_datasets import is_pyg_name
+from fognn.data.smiles_csv import is_csv
+from fognn.data.targets import count_values
+from fognn.models import Task
+from fognn.training.config import Config, DataConfig, ModelConfig
+from fognn.training.objective import RANKING
+
+__all__ = [
+    "check_user_data",
+    "has_sym_norm",
+    "is_user_data",
+    "open_data",
+    "user_data_name",
+    "user_objective",
+    "user_splits",
+    "user_task",
+]
+
+_LOSSES = {
+    "values": ("l1", "mse"),
+    "yes/no": ("bce",),
+    "classes": ("cross_entropy", "balanced_cross_entropy"),
+}
+
+
+def is_user_data(data: DataConfig) -> bool:
+    r"""Returns whether the data are a file, folder or Python object of the user or a dataset of
+    PyG, and not a dataset of the paper."""
+    if is_pyg_name(data.name) or is_python_name(data.name) or is_csv(data.name):
+        return True
+    # Not by Path.parts: Path("./graphs") has only one, like the name of a dataset.
+    separated = any(mark in data.name for mark in {"/", os.sep})
+    return separated or Path(data.name).suffix.lower() in (".pt", ".npz")
+
+
+def user_data_name(data: DataConfig) -> str:
+    r"""Returns the name of the user's data without folders; the whole name of a PyG dataset."""
+    named = is_pyg_name(data.name) or is_python_name(data.name)
+    return data.name if named else Path(data.name).name
+
+
+def open_data(config: DataConfig) -> UserData:
+    r"""Opens the user's file, folder or dataset of PyG that a run names."""
+    return open_user_data(
+        config.name,
+        smiles=config.smiles,
+        target=config.target,
+        split_column=config.split_column,
+        task=config.task,
+        skip_bad=config.skip_bad,
+        folder=config.folder,
+    )
+
+
+def user_splits(config: DataConfig, data: UserData) -> dict[str, Tensor]:
+    r"""Returns the indices of the graphs, or of the nodes of the only graph, of each split."""
+    return data.splits(config.split, config.seed, config.fraction, config.fold)
+
+
+def user_task(config: DataConfig, data: UserData) -> Task:
+    r"""Returns the task of the graphs: integers are tokens (inputs) and classes (targets),
+    floating point numbers are features and values. Values are standardised by the training
+    split."""
+    targets = data.targets
+    scale: dict[str, Any] = {}
+    if targets.kind == "values":
+        y = data.targets_of(user_splits(config, data)["train"])
+        scale = _scale(y.reshape(len(y), -1).to(torch.float64))
+    return Task(
+        data.level,
+        targets.columns,
+        **_inputs(data, "node", "x"),
+        **_inputs(data, "edge", "edge_attr"),
+        **scale,
+        node_input=data.node_input,
+        names=targets.classes or targets.names,
+        encodings=config.rwse,
+    )
+
+
+def user_objective(config: DataConfig, data: UserData) -> dict[str, str]:
+    r"""Returns the ``"loss"`` and the ``"metric"`` that fit the targets. Two classes are judged by
+    ROC-AUC, unless a split has only one of them."""
+    targets = data.targets
+    if targets.kind == "values":
+        return {"loss": "l1", "metric": "mae"}
+    loss = "bce" if targets.kind == "yes/no" else "cross_entropy"
+    two = targets.kind == "yes/no" or targets.columns == 2
+    ranked = two and not _constant_splits(config, data)
+    return {"loss": loss, "metric": "roc_auc" if ranked else "accuracy"}
+
+
+def check_user_data(config: Config, data: UserData) -> None:
+    r"""Raises unless the loss, the metric and the loader fit the user's data."""
+    training = config.training
+    _check_neighbors(config, data)
+    if config.data.split == "all" and config.data.fold is None:
+        for fold in range(1, data.num_splits + 1):
+            user_splits(replace(config.data, fold=fold), data)
+    else:
+        user_splits(config.data, data)
+    known = _LOSSES[data.targets.kind]
+    if training.loss not in known:
+        raise ValueError(
+            f"config: training.loss must be {' or '.join(known)} for the targets of "
+            f"{config.data.name} ({data.targets}), got {training.loss!r}"
+        )
+    if training.metric == "f1" and data.targets.kind == "classes" and data.targets.columns > 2:
+        raise ValueError(
+            f"config: training.metric must not be 'f1' for {data.targets.columns} classes"
+        )
+    constant = _constant_splits(config.data, data) if training.metric in RANKING else []
+    if constant:
+        raise ValueError(
+            f"config: training.metric must not be {training.metric!r}, because all targets of the "
+            f"{constant[0]} split are the same: take --metric accuracy or another split"
+        )
+
+
+def has_sym_norm(model: ModelConfig) -> bool:
+    r"""Returns whether a network divides by the degrees of neighbours, as GCN does by default."""
+    return model.name.partition("+")[0] == "gcn" and model.settings.get("norm", "sym") == "sym"
+
+
+def _constant_splits(config: DataConfig, data: UserData) -> list[str]:
+    r"""Returns the splits in which no column has two different targets."""
+    constant = []
+    for split, items in user_splits(config, data).items():
+        y = data.targets_of(items)
+        columns = y.reshape(len(y), -1).t() if y.is_floating_point() else [y]
+        if not any(len(column[~column.isnan()].unique()) > 1 for column in columns):
+            constant.append(split)
+    return constant
+
+
+def _check_neighbors(config: Config, data: UserData) -> None:
+    neighbors, model = config.data.neighbors, config.model
+    if data.nodes is None:
+        if neighbors is not None:
+            raise ValueError(
+                f"config: data.neighbors must be None for {data.name}, which is not one graph with "
+                f"targets of its nodes, got {neighbors}"
+            )
+    elif neighbors is None:
+        if config.machine.ranks > 1:
+            raise ValueError(
+                "config: machine.ranks must be 1 for one graph, unless data.neighbors is given, "
+                f"got {config.machine.ranks}"
+            )
+    elif has_sym_norm(model):
+        raise ValueError(
+            "config: model.norm must be 'mean' or 'none' with data.neighbors, because 'sym' "
+            "divides by the degrees of the neighbours, whose own neighbours are not all sampled; "
+            "got 'sym'"
+        )
+
+
+def _scale(y: Tensor) -> dict[str, Any]:
+    mean, std = [], []
+    for column in y.t():
+        known = column[~column.isnan()]
+        mean.append(float(known.mean()))
+        spread = statistics.pstdev(known.tolist()) if len(known) > 1 else 0.0
+        # Targets that are all equal have no spread, and any unit will do.
+        std.append(spread if spread > 0 else 1.0)
+    return {"mean": tuple(mean), "std": tuple(std)}
+
+
+def _inputs(data: UserData, kind: str, name: str) -> dict[str, Any]:
+    values = [graph[name] for graph in data.graphs if name in graph]
+    if not values:
+        return {}
+    first = values[0]
+    if first.is_floating_point():
+        return {f"{kind}_channels": 1 if first.dim() == 1 else first.size(1)}
+    columns_of = ATOM_COLUMNS if kind == "node" else BOND_COLUMNS
+    if data.smiles and first.shape[1:] == (len(columns_of),):
+        # All atoms and bonds that there are, and not only those of this file.
+        return {f"{kind}_tokens": columns_of}
+    least = min((int(value.min()) for value in values if value.numel()), default=0)
+    if least < 0:
+        raise ValueError(
+            f"{data.name}: {name} of integers must not be negative, got {least}: number the tokens "
+            "from 0, or give floating point values"
+        )
+    if first.dim() == 1 or first.size(1) == 1:
+        return {f"{kind}_tokens": count_values(data.name, name, values)}
+    columns = [[value[:, column] for value in values] for column in range(first.size(1))]
+    tokens = (count_values(data.name, f"{name}[:, {n}]", part) for n, part in enumerate(columns))
+    return {f"{kind}_tokens": tuple(tokens)}
