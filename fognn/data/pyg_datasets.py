@@ -1,30 +1,20 @@
 r"""Datasets of PyG by name: ``pyg:TUDataset/PROTEINS``."""
 
 import inspect
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-from torch_geometric import Index, datasets
-from torch_geometric.data import Batch, Data, HeteroData
-from torch_geometric.index import CatMetadata as IndexMetadata
-from torch_geometric.io import fs
+from torch_geometric import datasets
+from torch_geometric.data import Data
 
-from fognn.data.graph_files import SAFE_NAMES
-from fognn.data.single_graph import MASKS
-from fognn.data.sources import cache_dir, data_dir
+from fognn.data.sources import data_dir, made_once
 from fognn.utils import checks
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, check_regular, disk_error
-from fognn.utils.torch_files import load_torch
 
-__all__ = ["PREFIX", "is_pyg_name", "open_pyg", "pyg_root"]
+__all__ = ["PREFIX", "is_pyg_name", "open_pyg", "open_root"]
 
 PREFIX = "pyg:"
-_KEPT = ("x", "edge_index", "edge_attr", "y", "smiles", *MASKS)
 _SPLITS = ("train", "val", "test")
 
 
@@ -39,30 +29,20 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
     The name is ``pyg:CLASS/NAME``, *e.g.*, ``pyg:Planetoid/Cora``, or ``pyg:CLASS`` for a class
     that has no names, *e.g.*, ``pyg:QM9``. The parts after the class are its required arguments,
     in their order: ``pyg:UPFD/politifact/bert``. Other arguments have their defaults. The root is
-    that of :meth:`pyg_root`.
+    :obj:`pyg/CLASS` in the data folder if that is there, else a folder in the cache.
 
     Returns the graphs by split: :obj:`"train"`, :obj:`"val"` and :obj:`"test"` for a class that
     has these splits; :obj:`"train"` and :obj:`"test"` for one with the argument
-    :obj:`train=True`; and :obj:`"all"` for all others. A graph has :obj:`x`, :obj:`edge_index`,
-    :obj:`edge_attr`, :obj:`y`, :obj:`smiles` and the masks of its splits as far as the dataset has
-    them, and its :obj:`num_nodes`. The graphs are not checked further.
+    :obj:`train=True`; and :obj:`"all"` for all others.
 
-    The files in the root are read by PyG itself. Processed files are read without running any code
-    that they name, but the raw files of some datasets are pickles, which PyG runs: a root of
-    unknown origin is not safe, as in PyG. Files that are given as data by their path are never
-    read in this way.
+    PyG reads the files itself, and the raw files of some datasets are pickles: a root of unknown
+    origin is not safe.
 
     Args:
         name (str): The name.
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-
-    Raises:
-        ValueError: If there is no such class, if it needs other arguments, or if its items are not
-            graphs with one type of nodes and edges.
-        FileError: If the dataset cannot be downloaded or read.
     """
     kind, arguments = _parsed(name)
-    root = pyg_root(name, data)
     parameters = inspect.signature(kind.__init__).parameters
     # The split of Planetoid and others has another meaning, and another default.
     choices: dict[str, dict[str, Any]] = {"all": {}}
@@ -71,35 +51,53 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
             choices = {split: {"split": split} for split in _SPLITS}
     elif "train" in parameters and parameters["train"].default is True:
         choices = {"train": {"train": True}, "test": {"train": False}}
-    with _opening(name, root), _safe_loading(name, root):
-        opened = {
+
+    def opened(root: Path) -> dict[str, Any]:
+        return {
             split: kind(root=str(root), **arguments, **options)
             for split, options in choices.items()
         }
-        items = {
-            split: [dataset[i] for i in range(len(dataset))] for split, dataset in opened.items()
-        }
-    return {split: _graphs(name, found) for split, found in items.items()}
+
+    found = open_root(name, "-".join((kind.__name__, *arguments.values())), kind, opened, data)
+    return {split: [part[i] for i in range(len(part))] for split, part in found.items()}
 
 
-def pyg_root(name: str, data: str | Path | None = None) -> Path:
-    r"""Returns the root folder of a dataset: :obj:`pyg/CLASS` in the data folder, if that has the
-    dataset, else in the cache.
+def open_root(
+    name: str,
+    folder: str,
+    kind: type[Any],
+    opened: Callable[[Path], Any],
+    data: str | Path | None = None,
+    hint: str = "",
+) -> Any:
+    r"""Opens a dataset of PyG: in the data folder, else in the cache, where it is downloaded whole
+    or not at all.
 
     Args:
-        name (str): The name, as in :meth:`open_pyg`.
+        name (str): The dataset, for messages.
+        folder (str): Its folder in the cache.
+        kind (type): Its class.
+        opened (callable): Opens it with the root folder that it gets.
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        hint (str, optional): What a user can put into the data folder. (default: the raw files)
     """
-    kind, arguments = _parsed(name)
-    folder = data_dir(data)
-    if folder is not None and (folder / "pyg" / kind.__name__).is_dir():
-        root = folder / "pyg" / kind.__name__
-        # Each class has its own spelling of its subfolders.
-        names = {_plain(path.name) for path in root.iterdir() if path.is_dir()}
-        first = next(iter(arguments.values()), None)
-        if first is None or _plain(first) in names:
-            return root
-    return cache_dir() / "pyg" / kind.__name__
+    given = data_dir(data)
+    root = given / "pyg" / kind.__name__ if given is not None else None
+    try:
+        if root is not None and root.is_dir():
+            return opened(root)
+        return opened(made_once(f"pyg/{folder}", opened))
+    except ImportError:
+        raise
+    except Exception as error:  # PyG raises whatever its network libraries do
+        reason = str(error).partition("\n")[0]
+        if not isinstance(error, FileError):
+            reason = f"{type(error).__name__}: {reason}"
+        by_hand = hint or f"put its raw files into pyg/{kind.__name__}, as PyG expects them there"
+        raise FileError(
+            f"PyG could not open {name} ({reason}): check the name and the network, or {by_hand}, "
+            f"in {given or 'a folder that FOGNN_DATA names'}"
+        ) from error
 
 
 def _plain(name: str) -> str:
@@ -114,11 +112,6 @@ def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
     checks.known("data", "the class of torch_geometric.datasets", class_name, classes)
     kind = classes[class_name]
     parameters = inspect.signature(kind.__init__).parameters
-    if "root" not in parameters:
-        raise ValueError(
-            f"data must be a dataset with a root folder, got {name!r}, which PyG generates: save "
-            "list(dataset) with torch.save and name that file"
-        )
     needed = [
         key
         for key, parameter in parameters.items()
@@ -126,11 +119,10 @@ def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
         and parameter.default is parameter.empty
         and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     ]
-    other = [key for key in needed if parameters[key].annotation is not str]
-    if other:
+    if "root" not in parameters or any(parameters[key].annotation is not str for key in needed):
         raise ValueError(
-            f"data must be a dataset that a name defines, got {name!r}, which needs "
-            f"{', '.join(other)}: save list(dataset) with torch.save and name that file"
+            f"data must be a dataset that a name defines, got {name!r}, which needs other "
+            "arguments: save list(dataset) with torch.save and name that file"
         )
     if not needed and len(parts) == 1 and "name" in parameters:
         needed = ["name"]
@@ -143,88 +135,3 @@ def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
         if _plain(value) not in map(_plain, names):
             checks.known("data", f"the name after {PREFIX}{class_name}/", value, names)
     return kind, dict(zip(needed, parts, strict=True))
-
-
-@contextmanager
-def _opening(name: str, root: Path) -> Iterator[None]:
-    r"""Guards the opening by PyG, which knows no lock and takes half a download for a whole one."""
-    lock = FileLock(cache_dir() / "pyg" / f"{root.name}.lock")
-    try:
-        root_existed = root.exists()
-        Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except OSError as error:
-        raise disk_error(root, error) from error
-    before = set(root.rglob("*"))
-    try:
-        yield
-    except BaseException as error:
-        # Not the files that were there before: they may be the user's.
-        for path in sorted(set(root.rglob("*")) - before):
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        if not root_existed:
-            shutil.rmtree(root, ignore_errors=True)
-        if not isinstance(error, Exception) or isinstance(error, FileError):
-            raise
-        # PyG raises whatever its libraries do. torch advises to read a file unsafely.
-        text = "" if "weights_only" in str(error) else str(error).partition(chr(10))[0]
-        reason = f"{type(error).__name__}: {text}".removesuffix(": ")
-        raise FileError(
-            f"PyG could not open {name} with the root {root} ({reason}): check the name and the "
-            "network, or put its raw files there and remove its folder processed, if it has one"
-        ) from error
-    finally:
-        lock.release()
-
-
-@contextmanager
-def _safe_loading(name: str, root: Path) -> Iterator[None]:
-    r"""Lets PyG read processed files with :func:`~fognn.utils.torch_files.load_torch`. PyG's own
-    function runs a file that cannot be read safely."""
-    usual = fs.torch_load
-
-    def load_processed(path: Path, *names: Any) -> Any:
-        try:
-            return load_torch(path, names)
-        except DAMAGE as error:
-            text = str(error).partition("\n")[0] or type(error).__name__
-            raise FileError(
-                f"{name}: {path} cannot be read ({text}): remove the folder {path.parent}, which "
-                "PyG makes again from its raw files"
-            ) from error
-
-    def load(path: str, map_location: Any = None) -> Any:
-        if "processed" in Path(path).parts:
-            return load_processed(Path(path), *SAFE_NAMES, Index, IndexMetadata, HeteroData)
-        return usual(path, map_location)
-
-    # PyG compares these with the dataset's own, and reads them unsafely.
-    for path in root.rglob("processed/pre_*.pt"):
-        load_processed(path)
-    for path in root.rglob("*"):
-        if path.exists() and not path.is_dir():
-            check_regular(path)
-    fs.torch_load = load
-    try:
-        yield
-    finally:
-        fs.torch_load = usual
-
-
-def _graphs(name: str, items: list[Any]) -> list[Data]:
-    graphs = []
-    for number, item in enumerate(items):
-        if not isinstance(item, Data) or isinstance(item, Batch) or "edge_index" not in item:
-            found = type(item).__name__
-            found += " without edge_index" if isinstance(item, Data) else ""
-            raise ValueError(
-                f"{name} must be a dataset of Data with edge_index, got {found} as its item "
-                f"{number}"
-            )
-        graph = Data(**{key: item[key] for key in _KEPT if key in item})
-        graph.num_nodes = item.num_nodes
-        if len(items) > 1:  # such masks are not of the splits of one graph
-            for key in MASKS:
-                graph.pop(key, None)
-        graphs.append(graph)
-    return graphs

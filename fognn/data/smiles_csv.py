@@ -1,25 +1,23 @@
 r"""Molecules in a csv file with a header: one molecule a line, as a SMILES string."""
 
-import csv
-import sys
-import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from fognn.data.molecules import smiles_to_graph
-from fognn.data.targets import Targets, cell_of, targets_from_cells
+from fognn.data.targets import Targets, targets_from_cells
+from fognn.utils.files import user_path
 
-__all__ = ["BadLine", "MoleculeTable", "column_names", "read_molecules", "read_smiles_csv"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-_PAUSE = 10.0  # seconds between two lines of progress
+__all__ = ["BadLine", "MoleculeTable", "is_csv", "read_molecules", "read_smiles_csv", "read_table"]
 
 
 class BadLine(NamedTuple):
@@ -55,85 +53,75 @@ class MoleculeTable:
     unlabelled: int = 0
 
 
-class _Row(NamedTuple):
-    line: int
-    smiles: str
-    cells: list[str | None]
-    split: str
+def is_csv(path: str | Path) -> bool:
+    r"""Returns whether a name ends in ``.csv`` or ``.csv.gz``."""
+    return str(path).lower().endswith((".csv", ".csv.gz"))
 
 
 def read_molecules(
     path: str | Path,
     smiles_column: str = "smiles",
-    target_columns: Sequence[str] = (),
+    target_column: str | None = None,
     split_column: str | None = None,
     task: str = "auto",
     skip_bad: bool = False,
     features: str = "pyg",
 ) -> MoleculeTable:
-    r"""Reads the molecules of a csv file with a header. A file that takes long shows its progress
-    on standard error.
+    r"""Reads the molecules of a csv file with a header, which may be compressed (``.csv.gz``).
 
     Args:
         path (str or Path): The csv file.
-        smiles_column (str, optional): The column of the SMILES strings.
-            (default: :obj:`"smiles"`)
-        target_columns (list, optional): The columns that become :obj:`y`. (default: :obj:`()`)
+        smiles_column (str, optional): The column of the SMILES strings; its case does not count if
+            only one column has the name. (default: :obj:`"smiles"`)
+        target_column (str, optional): The column, or columns with commas between them, that become
+            :obj:`y`. (default: :obj:`None`)
         split_column (str, optional): The column that assigns molecules to splits.
             (default: :obj:`None`)
         task (str, optional): The kind of the targets, see
             :func:`fognn.data.targets.targets_from_cells`. (default: :obj:`"auto"`)
         skip_bad (bool, optional): If :obj:`False`, the first bad line raises a
-            :class:`ValueError`. If :obj:`True`, bad lines are left out, with a warning.
-            (default: :obj:`False`)
+            :class:`ValueError`. If :obj:`True`, bad lines are left out. (default: :obj:`False`)
         features (str, optional): As in :func:`fognn.data.smiles_to_graph`.
             (default: :obj:`"pyg"`)
     """
-    path = Path(path)
-    rows = list(_rows(path, smiles_column, target_columns, split_column))
+    path = user_path(path)
+    table = read_table(path)
+    columns = list(table.columns)
+    smiles = table[_column(path, columns, "--smiles-column", smiles_column)].str.strip()
+    names = [] if target_column is None else _target_columns(path, columns, target_column)
+    splits = None
+    if split_column is not None:
+        splits = table[_column(path, columns, "--split-column", split_column)]
     targets, y, bad_targets = None, torch.empty(0), dict[int, str]()
-    if target_columns and rows:
-        columns = {
-            name: [cell_of(row.cells[place]) for row in rows]
-            for place, name in enumerate(target_columns)
-        }
+    if names and len(table):
         try:
-            targets, y, bad_targets = targets_from_cells(columns, task)
+            cells = {name: table[name].tolist() for name in names}
+            targets, y, bad_targets = targets_from_cells(cells, task)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-    graphs, kept, splits = list[Data](), list[int](), list[str]()
-    bad: list[BadLine] = []
-    unlabelled = 0
-    shown = time.monotonic()
-    for number, row in enumerate(rows):
-        if time.monotonic() - shown > _PAUSE:
-            shown = time.monotonic()
-            print(f"{path}: read to line {row.line:,}", file=sys.stderr, flush=True)
+    found, unlabelled = MoleculeTable([], [], len(table), targets), 0
+    for row, text in enumerate(smiles):
         try:
-            if number in bad_targets:
-                raise ValueError(bad_targets[number])
-            graph = smiles_to_graph(row.smiles, features)
+            if row in bad_targets:
+                raise ValueError(bad_targets[row])
+            graph = smiles_to_graph(text, features)
         except ValueError as error:
             if not skip_bad:
-                raise ValueError(f"{path}, line {row.line}: {error}") from error
-            bad.append(BadLine(row.line, row.smiles, str(error)))
+                raise ValueError(
+                    f"{path}, line {row + 2}: {error}; --skip-bad (skip_bad=True) skips such lines"
+                ) from error
+            found.bad.append(BadLine(row + 2, text, str(error)))
             continue
         if targets is not None:
-            if _missing(y[number]):
+            if _missing(y[row]):
                 unlabelled += 1
                 continue
-            graph.y = y[number : number + 1]
-        graphs.append(graph)
-        kept.append(number)
-        if split_column is not None:
-            splits.append(row.split)
-    if bad:
-        warnings.warn(
-            f"{path}: {len(bad)} of {len(rows)} lines were skipped, "
-            f"the first is line {bad[0].line}: {bad[0].reason}",
-            stacklevel=2,
-        )
-    return MoleculeTable(graphs, kept, len(rows), targets, splits, bad, unlabelled)
+            graph.y = y[row : row + 1]
+        found.graphs.append(graph)
+        found.rows.append(row)
+        if splits is not None:
+            found.splits.append(splits[row])
+    return replace(found, unlabelled=unlabelled)
 
 
 def read_smiles_csv(
@@ -143,7 +131,7 @@ def read_smiles_csv(
     skip_bad: bool = False,
     features: str = "pyg",
 ) -> tuple[list[Data], list[BadLine]]:
-    r"""Reads the molecules of a csv file with a header.
+    r"""Reads the molecules of a csv file with a header, which may be compressed (``.csv.gz``).
 
     Args:
         path (str or Path): The csv file.
@@ -160,56 +148,51 @@ def read_smiles_csv(
     Returns:
         The graphs, and the lines that cannot be read. Lines without a target are left out.
     """
-    columns = column_names(path, target_column) if target_column is not None else ()
-    table = read_molecules(path, smiles_column, columns, skip_bad=skip_bad, features=features)
+    table = read_molecules(path, smiles_column, target_column, skip_bad=skip_bad, features=features)
+    if table.bad:
+        warnings.warn(
+            f"{path}: {len(table.bad)} of {table.total} lines were skipped, the first is line "
+            f"{table.bad[0].line}: {table.bad[0].reason}",
+            stacklevel=2,
+        )
     return table.graphs, table.bad
 
 
-def column_names(path: str | Path, text: str) -> tuple[str, ...]:
-    r"""Returns the columns that a text names: one column, or several with commas between them.
+def read_table(path: Path) -> "pd.DataFrame":
+    r"""Reads a csv file as text, with empty cells as ``""``."""
+    import pandas as pd
 
-    Args:
-        path (str or Path): The csv file; a column of it may have commas in its name.
-        text (str): The text.
-    """
-    with _opened(Path(path)) as reader:
-        header = reader.fieldnames or ()
-    if text in header:
-        return (text,)
-    names = tuple(name.strip() for name in text.split(","))
-    if len(set(names)) < len(names) or not all(names):
-        raise ValueError(f"{path}: target_column must name each column once, got {text!r}")
+    if not path.is_file():
+        raise ValueError(f"{path} must be a csv file, there is none")
+    try:
+        # Without index_col, a comma at the end of each line would shift all columns.
+        return pd.read_csv(
+            path, dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False
+        )
+    except (ValueError, OSError, EOFError) as error:  # pandas' own errors are ValueErrors
+        raise ValueError(f"{path} must be a csv file in UTF-8: {error}") from error
+
+
+def _column(path: Path, columns: Sequence[str], option: str, name: str) -> str:
+    alike = [column for column in columns if column.strip().lower() == name.strip().lower()]
+    if name in columns:
+        return name
+    if len(alike) == 1:
+        return alike[0]
+    raise ValueError(
+        f"{path}: {option} must be one of its columns, {', '.join(columns)}, got {name!r}"
+    )
+
+
+def _target_columns(path: Path, columns: Sequence[str], text: str) -> list[str]:
+    r"""Returns the columns that a text names; a column may have commas in its name."""
+    if text in columns:
+        return [text]
+    names = [_column(path, columns, "--target-column", part.strip()) for part in text.split(",")]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{path}: --target-column must name each column once, got {text!r}")
     return names
 
 
 def _missing(y: Tensor) -> bool:
     return bool(y.isnan().all()) if y.is_floating_point() else int(y) == -1
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator["csv.DictReader[str]"]:
-    if not path.is_file():
-        raise ValueError(f"read_smiles_csv: path must name a file, got {str(path)!r}")
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            yield csv.DictReader(file, strict=True)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} must be a csv file in UTF-8: {error}") from error
-
-
-def _rows(
-    path: Path, smiles_column: str, target_columns: Sequence[str], split_column: str | None
-) -> Iterator[_Row]:
-    with _opened(path) as reader:
-        columns: Sequence[str] = reader.fieldnames or ()
-        wanted = [("smiles_column", smiles_column), ("split_column", split_column)]
-        wanted += [("target_column", name) for name in target_columns]
-        for argument, column in wanted:
-            if column is not None and column not in columns:
-                raise ValueError(
-                    f"{path}: {argument} must be one of {list(columns)}, got {column!r}"
-                )
-        for row in reader:
-            split = row[split_column] if split_column is not None else ""
-            cells = [row[name] for name in target_columns]
-            yield _Row(reader.line_num, (row[smiles_column] or "").strip(), cells, split or "")

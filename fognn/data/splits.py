@@ -1,13 +1,19 @@
-r"""The division of the user's own graphs into training, validation and test."""
+r"""The division of the user's data into training, validation and test."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from fognn.data.molecules import parse_smiles
+from fognn.data.smiles_csv import is_csv, read_table
+from fognn.utils.errors import FileError
+from fognn.utils.files import user_path
 
-__all__ = ["FEWEST", "SPLITS", "column_split", "random_split", "scaffold_split"]
+__all__ = ["FEWEST", "SPLITS", "column_split", "file_split", "random_split", "scaffold_split"]
 
 SPLITS = ("train", "val", "test")
 FEWEST = 10  # items: one to validate and one to test on
@@ -70,7 +76,7 @@ def scaffold_split(smiles: Sequence[str], total: int | None = None) -> dict[str,
 
 
 def column_split(where: str, values: Sequence[str]) -> dict[str, Tensor]:
-    r"""Divides items by the text of a column: ``train``, ``val`` (``valid``, ``validation``,
+    r"""Divides items by a text for each of them: ``train``, ``val`` (``valid``, ``validation``,
     ``dev``) or ``test``.
 
     Args:
@@ -80,10 +86,67 @@ def column_split(where: str, values: Sequence[str]) -> dict[str, Tensor]:
     Returns:
         The indices of each split.
     """
-    found: dict[str, list[int]] = {split: [] for split in SPLITS}
-    for number, value in enumerate(values):
-        name = _NAMES.get(value.strip().lower())
-        if name is None:
-            raise ValueError(f"{where} must be train, val or test, got {value!r}")
-        found[name].append(number)
-    return {split: torch.tensor(numbers, dtype=torch.int64) for split, numbers in found.items()}
+    names = [_split_name(where, value) for value in values]
+    return {
+        split: torch.tensor([n for n, name in enumerate(names) if name == split], dtype=torch.int64)
+        for split in SPLITS
+    }
+
+
+def _split_name(where: str, text: str) -> str:
+    name = _NAMES.get(str(text).strip().lower())
+    if name is None:
+        raise ValueError(f"{where} must be train, val or test, got {text!r}")
+    return name
+
+
+def file_split(path: str | Path, places: Mapping[Any, int]) -> dict[str, Tensor]:
+    r"""Reads splits from a file:
+
+    * ``.json``: an object with a list for each of ``train``, ``val`` and ``test``;
+    * ``.csv`` with a header: a line for each item, with its number or name in the first column and
+      the name of its split in the last one.
+
+    An item is its number in the data, from 0, or its name, such as a SMILES string. Items that the
+    file does not name are in no split; those that the data have left out are skipped.
+
+    Args:
+        path (str or Path): The file.
+        places (dict): The place of each item, by its number and by its name; -1 for one that was
+            left out.
+    """
+    path = user_path(path)
+    named: dict[str, list[Any]] = {split: [] for split in SPLITS}
+    if is_csv(path):
+        table = read_table(path)
+        for item, split in zip(table.iloc[:, 0], table.iloc[:, -1], strict=True):
+            named[_split_name(str(path), split)].append(item)
+    else:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            for split, items in content.items():
+                named[_split_name(str(path), split)] += items
+        except (OSError, AttributeError, TypeError, json.JSONDecodeError) as error:
+            raise FileError(
+                f"{path} must be a json file with a list of items for train, val and test: {error}"
+            ) from error
+    found, seen = {}, set()
+    for split, items in named.items():
+        numbers = []
+        for item in items:
+            place = _place(path, item, places)
+            if place in seen:
+                raise ValueError(f"{path}: {item!r} must be in one split only, got it twice")
+            if place >= 0:
+                numbers.append(place)
+                seen.add(place)
+        found[split] = torch.tensor(numbers, dtype=torch.int64)
+    return found
+
+
+def _place(path: Path, item: Any, places: Mapping[Any, int]) -> int:
+    number = isinstance(item, str) and item.strip().isdecimal()
+    for key in (item, int(item) if number else item):
+        if isinstance(key, int | str) and key in places:
+            return places[key]
+    raise ValueError(f"{path}: {item!r} must be the number or name of an item of the data")
