@@ -1,6 +1,7 @@
 r"""PATTERN and CLUSTER: stochastic block model graphs."""
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -8,20 +9,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from fognn.data.benchmark import benchmark_graphs
 from fognn.data.sbm_generator import (
     SBMGraphs,
     check_arguments,
     generate_cluster,
     generate_pattern,
 )
-from fognn.data.sources import benchmark_file
-from fognn.data.split_dataset import (
-    SplitDataset,
-    file_stamp,
-    flatten,
-    read_benchmark,
-    slices_of,
-)
+from fognn.data.split_dataset import SplitDataset, flatten, slices_of
+from fognn.utils import checks
 
 __all__ = ["CLUSTER", "PATTERN"]
 
@@ -42,36 +38,24 @@ class _SBM(SplitDataset):
         pre_filter: Callable[[Data], bool] | None = None,
     ) -> None:
         name = type(self).__name__
-        if source not in ("generated", "official"):
-            raise ValueError(f"{name}: source must be 'generated' or 'official', got {source!r}")
+        checks.one_of(name, "source", source, ("generated", "official"))
         self._count = check_arguments(name, split, num_graphs, seed)
-        self.split, self.seed, self._official = split, seed, None
-        made = f"seed{seed}"
-        if source == "official":
-            self._official = benchmark_file(name, data)
-            made = f"official-{file_stamp(self._official)}"
+        self.split, self.seed, self.source, self._folder = split, seed, source, data
+        made = f"seed{seed}" if source == "generated" else "official"
         variant = f"{name.lower()}-v1-{made}-{split}-{self._count}"
         super().__init__(root, name.lower(), variant, transform, pre_transform, pre_filter)
 
     def read(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        if self._official is not None:
-            return self._read_official(self._official)
-        graphs = type(self)._generate(self.split, self._count, self.seed)
-        nodes, edges = slices_of(graphs.n), slices_of(graphs.e)
-        tensors = {key: torch.from_numpy(getattr(graphs, key)) for key in ("x", "edge_index", "y")}
-        return tensors, {"x": nodes, "edge_index": edges, "y": nodes}
-
-    def _read_official(self, path: Path) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        graphs = read_benchmark(path, self.split, "node")
-        if len(graphs) < self._count:
-            raise ValueError(
-                f"{type(self).__name__}: num_graphs must be at most {len(graphs)}, which is what "
-                f"{path} holds for {self.split!r}, got {self._count}"
+        if self.source == "official":
+            graphs = benchmark_graphs(type(self).__name__, self.split, self._folder)
+            return flatten(
+                {"x": _tokens(graph.x), "edge_index": graph.edge_index, "y": graph.y.long()}
+                for graph in islice(graphs, self._count)
             )
-        return flatten(
-            {"x": _tokens(graph.x), "edge_index": graph.edge_index, "y": graph.y.long()}
-            for graph in graphs[: self._count]
-        )
+        made = type(self)._generate(self.split, self._count, self.seed)
+        nodes, edges = slices_of(made.n), slices_of(made.e)
+        tensors = {key: torch.from_numpy(getattr(made, key)) for key in ("x", "edge_index", "y")}
+        return tensors, {"x": nodes, "edge_index": edges, "y": nodes}
 
 
 def _tokens(x: Tensor) -> Tensor:
@@ -96,9 +80,8 @@ class PATTERN(_SBM):
         seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
             every machine. (default: :obj:`0`)
         num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
-        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs:
-            the raw file of :class:`~torch_geometric.datasets.GNNBenchmarkDataset` in the folder
-            :obj:`benchmarking_gnns`, which PyG downloads if it is not there.
+        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs
+            of :class:`~torch_geometric.datasets.GNNBenchmarkDataset`.
             (default: :obj:`"generated"`)
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         transform (callable, optional): Applied at every access. (default: :obj:`None`)
@@ -114,26 +97,9 @@ class CLUSTER(_SBM):
     <https://arxiv.org/abs/2003.00982>`_ paper: to which of six blocks does each
     node belong, given one node of each?
 
-    Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 6), :obj:`edge_index` (both directions,
-    no self loops, sorted by target, then source) and :obj:`y` (int64, ``[N]``, 0 to 5).
-    :meth:`~fognn.data.generate_cluster` describes how graphs are generated.
-
-    Args:
-        root (str or Path, optional): The folder for processed files. (default: a folder in the
-            cache)
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 1,000 and
-            1,000 graphs. (default: :obj:`"train"`)
-        seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
-            every machine. (default: :obj:`0`)
-        num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
-        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs:
-            the raw file of :class:`~torch_geometric.datasets.GNNBenchmarkDataset` in the folder
-            :obj:`benchmarking_gnns`, which PyG downloads if it is not there.
-            (default: :obj:`"generated"`)
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        transform (callable, optional): Applied at every access. (default: :obj:`None`)
-        pre_transform (callable, optional): Applied before saving to disk. (default: :obj:`None`)
-        pre_filter (callable, optional): Returns whether a graph is kept. (default: :obj:`None`)
+    Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 6), :obj:`edge_index` and :obj:`y` (int64,
+    ``[N]``, 0 to 5). :meth:`~fognn.data.generate_cluster` describes how graphs are generated. The
+    arguments are those of :class:`PATTERN`; the splits have 10,000, 1,000 and 1,000 graphs.
     """
 
     _generate = staticmethod(generate_cluster)

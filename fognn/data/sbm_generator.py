@@ -125,8 +125,7 @@ class _Collector:
 
 def check_arguments(name: str, split: str, num_graphs: int | None, seed: int) -> int:
     sizes = SPLIT_SIZES[name]
-    if split not in sizes:
-        raise ValueError(f"{name}: split must be one of {list(sizes)}, got {split!r}")
+    checks.one_of(name, "split", split, tuple(sizes))
     checks.int_in_range(name, "seed", seed, 0)
     return (
         sizes[split] if num_graphs is None else checks.positive_int(name, "num_graphs", num_graphs)

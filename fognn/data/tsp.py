@@ -10,22 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.data.sources import Source, benchmark_file, benchmark_source, fetch, find
-from fognn.data.split_dataset import (
-    SplitDataset,
-    file_stamp,
-    flatten,
-    read_benchmark,
-    read_npz,
-    slices_of,
-)
+from fognn.data.benchmark import benchmark_graphs
+from fognn.data.sources import find
+from fognn.data.split_dataset import SplitDataset, file_stamp, flatten, read_npz, slices_of
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 
 __all__ = ["TSP", "neighbour_graph"]
 
-_SOURCES = ("auto", "prepared", "official")
-_SIZES = {"train": 10_000, "val": 1_000, "test": 1_000}
 _OFFICIAL_K = 25
 
 
@@ -40,16 +32,16 @@ class TSP(SplitDataset):
     ``[E, 1]``, Euclidean distance) and :obj:`y` (int64, ``[E]``, 1 where the tour uses the edge in
     either direction).
 
-    .. note::
-        The tours of the official graphs are *not* shortest in the plane. They are optimal for the
-        GEO metric of the solver Concorde, which takes coordinates for degrees on the globe. The
-        prepared files hold Euclidean tours, so figures of the two sources do not compare exactly.
+    The graphs are read from :obj:`tsp/tsp_{split}.npz` in the data folder or the cache, as
+    :meth:`~fognn.data.generate_tsp` writes it. If it is not there, the published graphs of
+    :class:`~torch_geometric.datasets.GNNBenchmarkDataset` are downloaded.
 
     .. note::
-        The authors wrote their file as train, val, test, and their loader reads it as train,
-        test, val: published test figures are those of the list that was written as val.
-        :obj:`source="official"` has the splits of PyG's
-        :class:`~torch_geometric.datasets.GNNBenchmarkDataset`, by their names there. PyG does not
+        The tours of the published graphs are *not* shortest in the plane. They are optimal for the
+        GEO metric of the solver Concorde, which takes coordinates for degrees on the globe. The
+        prepared files hold Euclidean tours, so figures of the two do not compare exactly. And the
+        authors wrote their file as train, val, test, and their loader reads it as train, test,
+        val: published test figures are those of the list that was written as val. PyG does not
         document in which of the two orders it took them.
 
     Args:
@@ -57,13 +49,7 @@ class TSP(SplitDataset):
             cache)
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 1,000 and
             1,000 graphs. (default: :obj:`"train"`)
-        source (str, optional): :obj:`"prepared"` for :obj:`tsp/tsp_{split}.npz` in the data
-            folder, as :meth:`~fognn.data.generate_tsp` writes it; :obj:`"official"` for the
-            published graphs: the raw file of
-            :class:`~torch_geometric.datasets.GNNBenchmarkDataset` in the folder
-            :obj:`benchmarking_gnns`, which PyG downloads if it is not there; :obj:`"auto"` for the
-            first of the two whose file is there. (default: :obj:`"auto"`)
-        k (int, optional): The number of neighbours; 25 in the official graphs.
+        k (int, optional): The number of neighbours; 25 in the published graphs.
             (default: :obj:`25`)
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         transform (callable, optional): Applied at every access. (default: :obj:`None`)
@@ -75,38 +61,37 @@ class TSP(SplitDataset):
         self,
         root: str | Path | None = None,
         split: str = "train",
-        source: str = "auto",
         k: int = 25,
         data: str | Path | None = None,
         transform: Callable[[Data], Any] | None = None,
         pre_transform: Callable[[Data], Data] | None = None,
         pre_filter: Callable[[Data], bool] | None = None,
     ) -> None:
-        if split not in _SIZES:
-            raise ValueError(f"TSP: split must be one of {list(_SIZES)}, got {split!r}")
-        if source not in _SOURCES:
-            raise ValueError(f"TSP: source must be one of {list(_SOURCES)}, got {source!r}")
+        checks.one_of("TSP", "split", split, ("train", "val", "test"))
         checks.positive_int("TSP", "k", k)
-        prepared = Source(
-            f"tsp/tsp_{split}.npz",
-            hint=f"make it with the command: fognn generate tsp --graphs {_SIZES[split]} "
-            f"--split {split} -o tsp_{split}.npz",
-        )
-        if source == "auto":
-            # A download is started only for source="official".
-            official = not find(prepared, data) and find(benchmark_source("TSP"), data)
-            source = "official" if official else "prepared"
-        if source == "official" and k != _OFFICIAL_K:
-            raise ValueError(f"TSP: k must be 25 for the official graphs, got {k}")
-        self.split, self.source, self.k = split, source, k
-        self._path = benchmark_file("TSP", data) if source == "official" else fetch(prepared, data)
-        variant = f"tsp-v1-{source}-{file_stamp(self._path)}-k{k}-{split}"
+        self.split, self.k, self._folder = split, k, data
+        self._path = find(f"tsp/tsp_{split}.npz", data)
+        if self._path is None and k != _OFFICIAL_K:
+            raise ValueError(f"TSP: k must be 25 for the published graphs, got {k}")
+        made = "official" if self._path is None else f"prepared-{file_stamp(self._path)}"
+        variant = f"tsp-v1-{made}-k{k}-{split}"
         super().__init__(root, "tsp", variant, transform, pre_transform, pre_filter)
 
     def read(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        if self.source == "official":
-            return _read_official(self._path, self.split)
-        return _read_prepared(self._path, self.k)
+        if self._path is not None:
+            return _read_prepared(self._path, self.k)
+        return flatten(
+            (
+                {
+                    "x": graph.x.float(),
+                    "edge_index": graph.edge_index,
+                    "edge_attr": graph.edge_attr.float().reshape(-1, 1),
+                    "y": graph.y.long(),
+                }
+                for graph in benchmark_graphs("TSP", self.split, self._folder)
+            ),
+            per_edge=("edge_attr", "y"),
+        )
 
 
 def neighbour_graph(
@@ -144,66 +129,26 @@ def neighbour_graph(
 
 
 def _read_prepared(path: Path, k: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    arrays = read_npz(path, "nct", "iuf", dims=(1, 2, 1))
-    n, c, t = arrays["n"].astype(np.int64), arrays["c"], arrays["t"].astype(np.int64)
-    _check(path, n, c, t)
-    if n.min() <= k:
-        raise ValueError(
-            f"TSP: k must be below {n.min()}, the points of instance {n.argmin()} of {path}, "
-            f"got {k}"
+    n, c, t = read_npz(path, "nct")
+    n, t = n.astype(np.int64), t.astype(np.int64)
+    if c.shape != (n.sum(), 2) or t.shape != (n.sum(),):
+        raise FileError(
+            f"{path} is not a TSP file: c and t must have {n.sum()} rows, got {c.shape}, {t.shape}"
         )
+    if n.min() <= k:
+        raise ValueError(f"TSP: k must be below {n.min()}, the points of an instance, got {k}")
     ends = n.cumsum()
-    edge_ends = k * ends
     edge_index = np.empty((2, k * len(t)), dtype=np.int16)
     edge_attr = np.empty((k * len(t), 1), dtype=np.float32)
     y = np.empty(k * len(t), dtype=np.uint8)
-    for size, end, edge_end in zip(n, ends, edge_ends, strict=True):
-        nodes, edges = slice(end - size, end), slice(edge_end - k * size, edge_end)
+    for number, (size, end) in enumerate(zip(n, ends, strict=True)):
+        nodes, edges = slice(end - size, end), slice(k * (end - size), k * end)
+        if not np.array_equal(np.sort(t[nodes]), np.arange(size)):
+            raise FileError(f"{path}: the tour of instance {number} is not a permutation")
         edge_index[:, edges], edge_attr[edges, 0], y[edges] = neighbour_graph(c[nodes], t[nodes], k)
     tensors = {"x": c.astype(np.float32), "edge_index": edge_index, "edge_attr": edge_attr, "y": y}
     nodes_at, edges_at = slices_of(n), slices_of(k * n)
     return (
         {key: torch.from_numpy(value) for key, value in tensors.items()},
         {"x": nodes_at, "edge_index": edges_at, "edge_attr": edges_at, "y": edges_at},
-    )
-
-
-def _check(path: Path, n: NDArray[np.int64], c: NDArray[Any], t: NDArray[np.int64]) -> None:
-    if n.ndim != 1 or not len(n) or n.min() < 1 or n.max() >= 2**15:
-        raise FileError(f"{path} is no TSP file: n must hold counts of 1 to 32,767 points")
-    if c.shape != (n.sum(), 2) or t.shape != (n.sum(),):
-        raise FileError(
-            f"{path} is no TSP file: c has shape {c.shape} and t {t.shape}, where n says "
-            f"{(int(n.sum()), 2)} and {(int(n.sum()),)}"
-        )
-    ends = n.cumsum()
-
-    def instance(wrong: NDArray[np.bool_]) -> int:
-        return int(np.searchsorted(ends, wrong.argmax(), side="right"))
-
-    if not np.isfinite(c).all():
-        at = instance(~np.isfinite(c).all(1))
-        raise FileError(f"{path}: instance {at} has a coordinate that is no number")
-    # A tour is a permutation if its nodes are in range and each is met once.
-    outside = (t < 0) | (t >= np.repeat(n, n))
-    visits = np.bincount(np.repeat(ends - n, n) + np.where(outside, 0, t), minlength=len(t))
-    if outside.any() or (visits != 1).any():
-        at = instance(outside | (visits != 1))
-        raise FileError(
-            f"{path}: the tour of instance {at} is no permutation of its {n[at]} points"
-        )
-
-
-def _read_official(path: Path, split: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    return flatten(
-        (
-            {
-                "x": graph.x.float(),
-                "edge_index": graph.edge_index,
-                "edge_attr": graph.edge_attr.float().reshape(-1, 1),
-                "y": graph.y.long(),
-            }
-            for graph in read_benchmark(path, split, "edge")
-        ),
-        per_edge=("edge_attr", "y"),
     )
