@@ -13,11 +13,11 @@ from fognn.data.mini_imagenet import MiniImageNet
 from fognn.data.molecules import ATOMS, penalised_logp, smiles_to_graph
 from fognn.data.neighbors import Neighborhood, NeighborSampler
 from fognn.data.omniglot import Omniglot
+from fognn.data.opening import open_user_data
 from fognn.data.packed import PackedLoader
 from fognn.data.pyg_datasets import open_pyg
 from fognn.data.sbm import CLUSTER, PATTERN
 from fognn.data.sbm_generator import generate_cluster, generate_pattern
-from fognn.data.single_graph import is_single_graph, read_single_graph
 from fognn.data.smiles_csv import BadLine, read_smiles_csv
 from fognn.data.sources import Source, cache_dir, data_dir, fetch, find
 from fognn.data.split_dataset import SplitDataset
@@ -25,9 +25,9 @@ from fognn.data.splits import scaffold_split
 from fognn.data.statistics import count
 from fognn.data.tsp import TSP
 from fognn.data.tsp_generator import generate_tsp
+from fognn.data.user_data import UserData
 from fognn.data.zinc import ZINC
 from fognn.utils.errors import FileError
-from fognn.utils.files import unzip, write_whole
 
 __all__ = [
     "ATOMS",
@@ -57,6 +57,7 @@ __all__ = [
     "Source",
     "SplitDataset",
     "Tasks",
+    "UserData",
     "cache_dir",
     "count",
     "data_dir",
@@ -67,17 +68,14 @@ __all__ = [
     "generate_correlation",
     "generate_pattern",
     "generate_tsp",
-    "is_single_graph",
     "open_pyg",
+    "open_user_data",
     "penalised_logp",
     "read_graphs",
     "read_image",
-    "read_single_graph",
     "read_smiles_csv",
     "scaffold_split",
     "smiles_to_graph",
-    "unzip",
     "where",
     "write_graphs",
-    "write_whole",
 ]

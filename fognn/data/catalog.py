@@ -12,8 +12,9 @@ from fognn.data.mini_imagenet import MiniImageNet
 from fognn.data.omniglot import SOURCES, Omniglot
 from fognn.data.sbm import CLUSTER, PATTERN
 from fognn.data.sbm_generator import SPLIT_SIZES
-from fognn.data.sources import Source, benchmark_source, cache_dir, data_dir, find
+from fognn.data.sources import cache_dir, data_dir, find
 from fognn.data.tsp import TSP
+from fognn.data.zinc import FILE as ZINC_FILE
 from fognn.data.zinc import ZINC
 
 __all__ = ["CATALOG", "DatasetInfo", "Fact", "dataset_info", "where"]
@@ -54,7 +55,9 @@ class DatasetInfo:
         size (str): The number of graphs; for few-shot data classes x images.
         licence (str): Its licence.
         origin (str): Where it comes from.
-        files (tuple): Sets of files; each set is enough to have the dataset.
+        files (tuple): Sets of files, by their paths in the data folder or in the cache; each set is
+            enough to have the dataset.
+        downloads (bool): Whether it is downloaded if it is not there.
         splits (tuple): The splits; empty for a dataset without splits.
         generated (bool): Whether it is generated and needs no files.
         facts (tuple): Published statistics.
@@ -68,7 +71,8 @@ class DatasetInfo:
     size: str
     licence: str
     origin: str
-    files: tuple[tuple[Source, ...], ...] = ()
+    files: tuple[tuple[str, ...], ...] = ()
+    downloads: bool = False
     splits: tuple[str, ...] = _SPLITS
     generated: bool = False
     facts: tuple[Fact, ...] = ()
@@ -95,8 +99,9 @@ def _plain(name: str) -> str:
 def where(
     entry: DatasetInfo, data: str | Path | None = None, splits: Sequence[str] | None = None
 ) -> str:
-    r"""Returns where a dataset is: :obj:`"data folder"`, :obj:`"cache"`, :obj:`"generated"` for
-    one that is generated when it is first opened, or :obj:`"no"`. Downloads nothing.
+    r"""Returns where a dataset is: :obj:`"data folder"`, :obj:`"cache"`, :obj:`"generated"` or
+    :obj:`"download"` for one that is generated or downloaded when it is first opened, or
+    :obj:`"no"`. Downloads nothing.
 
     Args:
         entry (DatasetInfo): The dataset.
@@ -104,28 +109,18 @@ def where(
         splits (sequence of str, optional): Only these splits of a generated dataset.
             (default: all)
     """
-    folder = data_dir(data)
     if entry.generated:
         made = cache_dir() / entry.name.lower() / "processed"
         sizes = SPLIT_SIZES[entry.name]
         names = (f"*-seed0-{split}-{sizes[split]}.pt" for split in splits or entry.splits)
         return "cache" if all(any(made.glob(name)) for name in names) else "generated"
+    folder = data_dir(data)
     for files in entry.files:
-        paths = [_find(source, data) for source in files]
+        paths = [find(name, data) for name in files]
         if all(paths):
-            in_folder = folder is not None and all(
-                path.is_relative_to(folder) for path in paths if path
-            )
-            return "data folder" if in_folder else "cache"
-    return "no"
-
-
-def _find(source: Source, data: str | Path | None) -> Path | None:
-    for base in (data_dir(data), cache_dir()):
-        # miniImageNet's images are a folder, and find looks for files only.
-        if base is not None and (base / source.path).is_dir():
-            return base / source.path
-    return find(source, data)
+            mine = all(folder and path.is_relative_to(folder) for path in paths if path)
+            return "data folder" if mine else "cache"
+    return "download" if entry.downloads else "no"
 
 
 def _facts(
@@ -191,12 +186,9 @@ CATALOG: tuple[DatasetInfo, ...] = (
         task="graphs to penalised logP",
         size="12,000 graphs",
         licence="ZINC: free; split: MIT",
-        origin="npz, csv of SMILES, or PyG",
-        files=(
-            (Source("zinc/zinc12k.npz"),),
-            tuple(Source(f"zinc/zinc12k_{split}.csv") for split in _SPLITS),
-            (Source("zinc/pyg/raw/test.index"),),
-        ),
+        origin="npz, else downloaded with PyG",
+        files=((ZINC_FILE,), ("pyg/ZINC",)),
+        downloads=True,
         facts=_facts(
             "the public benchmark's ZINC-12k",
             {"graphs": (10_000, 1_000, 1_000)},
@@ -212,11 +204,13 @@ CATALOG: tuple[DatasetInfo, ...] = (
         task="edges into 2 classes",
         size="12,000 graphs",
         licence="MIT",
-        origin="npz, generator; official with PyG",
+        origin="npz, else downloaded with PyG",
         files=(
-            tuple(Source(f"tsp/tsp_{split}.npz") for split in _SPLITS),
-            (benchmark_source("TSP"),),
+            tuple(f"tsp/tsp_{split}.npz" for split in _SPLITS),
+            ("pyg/GNNBenchmarkDataset/TSP",),
+            ("pyg/GNNBenchmarkDataset-TSP",),
         ),
+        downloads=True,
         facts=_facts(
             _BENCHMARK,
             {"graphs": (10_000, 1_000, 1_000)},
@@ -233,8 +227,9 @@ CATALOG: tuple[DatasetInfo, ...] = (
         task="graphs into 3 classes",
         size="1,500 graphs",
         licence="MIT",
-        origin="text file, TU format, or PyG",
-        files=((TEXT,),),
+        origin="text file, downloaded",
+        files=((TEXT.path,),),
+        downloads=True,
         splits=(),
         facts=_facts(
             "Deep Graph Kernels (KDD 2015), and the TU collection",
@@ -251,16 +246,10 @@ CATALOG: tuple[DatasetInfo, ...] = (
         task="few-shot images",
         size="100 x 600 images",
         licence="ImageNet: research; split: MIT",
-        origin="cached pickles, or images and split",
-        files=(
-            tuple(Source(f"miniimagenet/mini-imagenet-cache-{split}.pkl") for split in _SPLITS),
-            *(
-                (
-                    Source("miniimagenet/images"),
-                    *(Source(f"miniimagenet_splits/{split}.csv{end}") for split in _SPLITS),
-                )
-                for end in (".gz", "")
-            ),
+        origin="images and split",
+        files=tuple(
+            ("miniimagenet/images", *(f"miniimagenet_splits/{split}.csv{end}" for split in _SPLITS))
+            for end in (".gz", "")
         ),
         facts=_facts("Ravi and Larochelle (ICLR 2017)", _FEW_SHOT, all=_IMAGES),
     ),
@@ -272,7 +261,8 @@ CATALOG: tuple[DatasetInfo, ...] = (
         size="1,623 x 20 images",
         licence="MIT",
         origin="official zips, downloaded",
-        files=(tuple(SOURCES.values()),),
+        files=(tuple(source.path for source in SOURCES.values()),),
+        downloads=True,
         facts=_facts(
             "Matching Networks (arXiv 1606.04080): 1,200 and 423 characters, 4 rotations of each; "
             "172 of the 1,200 are for validation",
@@ -288,7 +278,7 @@ CATALOG: tuple[DatasetInfo, ...] = (
         size="100 x 600 images",
         licence="none stated",
         origin="npz from CIFAR-100 and the split",
-        files=((CIFARFS.source,),),
+        files=((CIFARFS.source.path,),),
         facts=_facts("Bertinetto et al. (arXiv 1805.08136)", _FEW_SHOT, all=_IMAGES),
         note="cifar_fs_100.npz holds the first 100 of each class's 600 images",
     ),

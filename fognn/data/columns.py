@@ -1,6 +1,7 @@
 """A dataset as flat columns: one tensor an attribute, and the offset of each graph."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,6 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data, InMemoryDataset
 from torch_geometric.data.storage import N_KEYS
 
-from fognn.data.index_checks import check_alike
 from fognn.data.pieces import offsets, positions
 
 
@@ -135,8 +135,14 @@ def _itemwise(items: list[Any]) -> Columns:
             )
     first = items[0]
     keys = [key for key in list(first.keys()) if key != "num_nodes"]
+    kinds = {key: _kind(first, key) for key in keys}
     for i, item in enumerate(items):
-        check_alike(i, item, first)
+        found = {key: _kind(item, key) for key in list(item.keys()) if key != "num_nodes"}
+        if found != kinds or type(item) is not type(first):
+            raise ValueError(
+                f"PackedLoader: dataset[{i}] must be like dataset[0], a {type(first).__name__} with "
+                f"{kinds}, got a {type(item).__name__} with {found}"
+            )
     nodes = torch.tensor([item.num_nodes or 0 for item in items], dtype=torch.int64)
     columns = {}
     for key in keys:
@@ -184,3 +190,20 @@ def _column(
 
 def _plain(value: Tensor) -> Tensor:
     return value.as_tensor() if isinstance(value, EdgeIndex) else value
+
+
+def _kind(item: Data, key: str) -> str:
+    r"""Type and shape of an attribute, which must be the same for all graphs."""
+    value = item[key]
+    if isinstance(value, Tensor) and value.layout == torch.strided:
+        shape: list[Any] = list(value.shape)
+        dim = item.__cat_dim__(key, value)
+        if shape and dim is not None:
+            shape[dim] = "*"
+        return f"{value.dtype} {shape}".replace("'", "")
+    if isinstance(value, Tensor | Mapping | list | tuple):
+        raise ValueError(
+            f"PackedLoader: dataset: {key!r} must be a dense tensor, a number or a string, got "
+            f"{type(value).__name__}"
+        )
+    return type(value).__name__

@@ -4,19 +4,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from filelock import FileLock
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from fognn.data.graph_files import DAMAGED
 from fognn.data.sources import Source, fetch
 from fognn.data.split_dataset import read_npz
+from fognn.utils import checks
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, disk_error, write_whole
-from fognn.utils.torch_files import check_sums, load_torch
+from fognn.utils.files import write_whole
 
-__all__ = ["CIFARFS", "ImageSet", "check_split", "image_module", "kept_images"]
+__all__ = ["CIFARFS", "ImageSet", "image_module", "kept_images"]
 
 
 class ImageSet(Dataset[tuple[Tensor, int]]):
@@ -38,14 +38,10 @@ class ImageSet(Dataset[tuple[Tensor, int]]):
         classes: Sequence[str],
         transform: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        if images.dim() != 4 or images.dtype != torch.uint8:
+        if images.dim() != 4 or images.dtype != torch.uint8 or labels.shape != images.shape[:1]:
             raise ValueError(
-                f"ImageSet: images must be uint8 of shape [N, C, H, W], "
-                f"got {images.dtype} {list(images.shape)}"
-            )
-        if labels.shape != images.shape[:1]:
-            raise ValueError(
-                f"ImageSet: labels must be of shape [{len(images)}], got {list(labels.shape)}"
+                f"ImageSet: images must be uint8 of shape [N, C, H, W] with N labels, got "
+                f"{images.dtype} {list(images.shape)} and {list(labels.shape)}"
             )
         self.images = images
         self.labels = labels.to(torch.int64)
@@ -94,7 +90,6 @@ class CIFARFS(ImageSet):
         hint="make it from CIFAR-100 and the split of Bertinetto et al., as the docstring of "
         "fognn.data.CIFARFS describes it",
     )
-    num_classes = {"train": 64, "val": 16, "test": 20}  # noqa: RUF012
 
     def __init__(
         self,
@@ -102,29 +97,17 @@ class CIFARFS(ImageSet):
         data: str | Path | None = None,
         transform: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        check_split("CIFARFS", split, tuple(self.num_classes))
+        checks.one_of("CIFARFS", "split", split, ("train", "val", "test"))
         path = fetch(self.source, data)
-        x, names = read_npz(path, [f"x_{split}", f"c_{split}"]).values()
-        expected = self.num_classes[split]
-        if x.dtype != np.uint8 or x.ndim != 5 or x.shape[::4] != (expected, 3):
+        x, names = read_npz(path, [f"x_{split}", f"c_{split}"])
+        if x.ndim != 5 or len(x) != len(names):
             raise FileError(
-                f"{path} is not a CIFAR-FS file: x_{split} must be uint8 of shape "
-                f"[{expected}, images, 32, 32, 3], got {x.dtype} {list(x.shape)}"
-            )
-        if names.shape != (expected,):
-            raise FileError(
-                f"{path} is not a CIFAR-FS file: c_{split} must hold {expected} names, "
-                f"got {list(names.shape)}"
+                f"{path} is not a CIFAR-FS file: x_{split} must have shape [classes, images, 32, "
+                f"32, 3], got {list(x.shape)}"
             )
         images = torch.from_numpy(x).flatten(0, 1).permute(0, 3, 1, 2)
-        labels = torch.arange(expected).repeat_interleave(x.shape[1])
+        labels = torch.arange(len(x)).repeat_interleave(x.shape[1])
         super().__init__(images, labels, names.tolist(), transform)
-
-
-def check_split(owner: str, split: str, known: tuple[str, ...]) -> None:
-    r"""Raises unless :obj:`split` is one of :obj:`known`."""
-    if split not in known:
-        raise ValueError(f"{owner}: split must be one of {', '.join(known)}, got {split!r}")
 
 
 def image_module(owner: str) -> Any:
@@ -138,48 +121,22 @@ def image_module(owner: str) -> Any:
     return Image
 
 
-def kept_images(
-    path: Path,
-    make: Callable[[], dict[str, Any]],
-    check: Callable[[dict[str, Any]], bool] = lambda _: True,
-) -> dict[str, Any]:
+def kept_images(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     r"""Returns what :obj:`make` returns, stored in the file :obj:`path` by the first call and
     mapped into memory by later ones.
 
-    If several processes call it at once, one of them does the work. A damaged file is made again.
+    If several processes call it at once, one of them does the work.
 
     Args:
         path (Path): The file. Its name must contain everything that the content depends on.
         make (callable): Returns tensors and lists of strings by name.
-        check (callable, optional): Returns whether a stored content is valid.
-            (default: it always is)
     """
-    try:
-        content = _load(path, check)
-        if content is not None:
-            return content
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{path}.lock"):
-            content = _load(path, check)
-            if content is None:
-                content = make()
-                with write_whole(path) as temporary:
-                    torch.save(content, temporary)
-    except OSError as error:
-        raise disk_error(path, error) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):
+        try:
+            content: dict[str, Any] = torch.load(path, weights_only=True, mmap=True)
+        except DAMAGED:
+            content = make()
+            with write_whole(path) as temporary:
+                torch.save(content, temporary)
     return content
-
-
-def _load(path: Path, check: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
-    try:
-        check_sums(path)
-        content: dict[str, Any] = load_torch(path, mmap=True)
-        return content if check(content) else None
-    except DAMAGE:
-        return None
-
-
-def is_images(images: Tensor, *shape: int) -> bool:
-    r"""Returns whether a tensor holds images of this shape in full."""
-    plain = images.layout == torch.strided and images.is_contiguous()
-    return plain and images.dtype == torch.uint8 and images.shape == shape

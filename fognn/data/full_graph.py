@@ -29,7 +29,7 @@ class PackedGraph:
         self.data: Any = Data(**{name: graph[name] for name in names if name in graph})
         self.data.num_nodes = graph.num_nodes
         self.pack = Pack(read_columns([self.data]))
-        self.batch = self.pack.cut(torch.tensor([0]))
+        self.batch = self.pack.collate(torch.tensor([0]))
 
     @property
     def num_nodes(self) -> int:
@@ -140,7 +140,7 @@ class NeighborLoader:
         rows = dict.fromkeys(("x", "y", "rwse"), sample.nodes) | {"edge_attr": sample.edges}
         parts = {name: whole[name][index] for name, index in rows.items() if name in whole}
         part = Data(**parts, edge_index=sample.edge_index, num_nodes=sample.nodes.numel())
-        batch = Pack(read_columns([part])).cut(torch.tensor([0]))
+        batch = Pack(read_columns([part])).collate(torch.tensor([0]))
         batch.mask = torch.arange(sample.nodes.numel()) < seeds.numel()
         batch.n_id = sample.nodes
         return batch

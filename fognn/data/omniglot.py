@@ -12,10 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fognn.data.few_shot import ImageSet, check_split, image_module, is_images, kept_images
-from fognn.data.sources import Source, cache_dir, fetch, find
+from fognn.data.few_shot import ImageSet, image_module, kept_images
+from fognn.data.graph_files import DAMAGED
+from fognn.data.sources import Source, cache_dir, fetch
+from fognn.data.split_dataset import file_stamp
+from fognn.utils import checks
 from fognn.utils.errors import FileError
-from fognn.utils.files import DAMAGE, sha256_of
 
 __all__ = ["SOURCES", "Omniglot"]
 
@@ -37,7 +39,6 @@ _CHARACTERS = {"images_background": 964, "images_evaluation": 659}
 _DRAWINGS = 20
 _TRAIN = 1200
 _MEMBER = re.compile(r"(?:.*/)?([^/]+/character\d+)/\d+_\d+\.png")
-_LARGEST = 1 << 20  # bytes; the drawings have a few hundred
 
 
 class Omniglot(ImageSet):
@@ -81,31 +82,13 @@ class Omniglot(ImageSet):
         data: str | Path | None = None,
         transform: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        check_split("Omniglot", split, ("train", "val", "test"))
-        low = 1 if split == "val" else 0
-        if isinstance(validation, bool) or not low <= validation < _TRAIN:
-            raise ValueError(
-                f"Omniglot: validation must be an int of at least {low} and less than {_TRAIN} "
-                f"for split={split!r}, got {validation}"
-            )
-        if seed is not None and not 0 <= seed < 1 << 64:
-            raise ValueError(f"Omniglot: seed must be None or an int of at least 0, got {seed}")
-        # Not fetch alone: it warns of another checksum, and here the content is checked.
-        archives = {
-            name: find(source, data) or fetch(source, data) for name, source in SOURCES.items()
-        }
-        digest = hashlib.sha256("".join(map(sha256_of, archives.values())).encode()).hexdigest()
+        checks.one_of("Omniglot", "split", split, ("train", "val", "test"))
+        checks.int_in_range("Omniglot", "validation", validation, int(split == "val"), _TRAIN)
+        archives = {name: fetch(source, data) for name, source in SOURCES.items()}
+        digest = hashlib.sha256("".join(map(file_stamp, archives.values())).encode()).hexdigest()
         folder = cache_dir() / "omniglot" if root is None else Path(root)
         path = folder / "processed" / f"omniglot_28_v1_{digest[:12]}.pt"
-        content = kept_images(
-            path,
-            lambda: _read_archives(archives),
-            lambda kept: (
-                len(kept["names"]) == sum(_CHARACTERS.values())
-                and all(isinstance(name, str) for name in kept["names"])
-                and is_images(kept["images"], _DRAWINGS * len(kept["names"]), 1, 28, 28)
-            ),
-        )
+        content = kept_images(path, lambda: _read_archives(archives))
 
         names, images = content["names"], content["images"]
         chosen = _characters(len(names), split, validation, seed)
@@ -132,55 +115,26 @@ def _characters(size: int, split: str, validation: int, seed: int | None) -> Ten
 
 
 def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
-    names, images = [], []
-    for name, path in archives.items():
-        characters = _read_archive(path)
-        expected = _CHARACTERS[name]
-        if len(characters) != expected or any(len(c) != _DRAWINGS for c in characters.values()):
-            raise FileError(
-                f"{path} is not {name}.zip of Omniglot: it must hold {expected} characters with "
-                f"{_DRAWINGS} drawings each, it holds {len(characters)} with "
-                f"{sum(map(len, characters.values()))} in all; get it from "
-                f"{SOURCES[name].url}"
-            )
-        names += list(characters)
-        images += [image for drawings in characters.values() for image in drawings]
-    return {"names": names, "images": torch.from_numpy(np.stack(images)[:, None])}
-
-
-def _read_archive(path: Path) -> dict[str, list[Any]]:
     r"""Returns the drawings of each character, in the order of their names."""
     pillow = image_module("Omniglot")
-    characters: dict[str, list[Any]] = {}
-    try:
-        with zipfile.ZipFile(path) as file:
-            for name in sorted(file.namelist()):
-                match = _MEMBER.fullmatch(name)
-                if match and not name.startswith("__MACOSX"):
-                    image = _drawing(pillow, file, path, name)
-                    characters.setdefault(match[1], []).append(image)
-    except FileError:
-        raise
-    except DAMAGE as error:
-        raise FileError(
-            f"{path} is not a whole zip file ({error}): remove it and get it again"
-        ) from error
-    return characters
-
-
-def _drawing(pillow: Any, file: zipfile.ZipFile, path: Path, name: str) -> Any:
-    member = file.getinfo(name)
-    if member.file_size > _LARGEST or member.flag_bits & 1:
-        wrong = "encrypted" if member.flag_bits & 1 else "too large for a drawing"
-        raise FileError(f"{path} is not read: its member {name!r} is {wrong}; get it again")
-    content = file.read(name)
-    try:
-        with pillow.open(io.BytesIO(content), formats=["PNG"]) as image:
-            if image.size != (105, 105):
-                raise ValueError(f"105x105 pixels are expected, got {image.size}")
-            small = image.convert("L").resize((28, 28), pillow.Resampling.LANCZOS)
-    except (*DAMAGE, pillow.DecompressionBombError) as error:
-        raise FileError(
-            f"{path} is damaged, its member {name!r} is not a drawing ({error}): get it again"
-        ) from error
-    return 255 - np.asarray(small)
+    names, images = [], []
+    for name, path in archives.items():
+        found: dict[str, list[Any]] = {}
+        try:
+            with zipfile.ZipFile(path) as file:
+                for member in sorted(file.namelist()):
+                    match = _MEMBER.fullmatch(member)
+                    if match and not member.startswith("__MACOSX"):
+                        with pillow.open(io.BytesIO(file.read(member)), formats=["PNG"]) as image:
+                            small = image.convert("L").resize((28, 28), pillow.Resampling.LANCZOS)
+                        found.setdefault(match[1], []).append(255 - np.asarray(small))
+        except DAMAGED as error:
+            raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error
+        if len(found) != _CHARACTERS[name] or any(len(c) != _DRAWINGS for c in found.values()):
+            raise FileError(
+                f"{path} is not {name}.zip of Omniglot, which has {_CHARACTERS[name]} characters "
+                f"with {_DRAWINGS} drawings each: get it from {SOURCES[name].url}"
+            )
+        names += list(found)
+        images += [drawing for drawings in found.values() for drawing in drawings]
+    return {"names": names, "images": torch.from_numpy(np.stack(images)[:, None])}

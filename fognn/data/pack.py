@@ -67,7 +67,7 @@ class Pack:
             return fits[0]
         return "graph" if bool((column.sizes == 1).all()) else "own"
 
-    def cut(self, graphs: Tensor) -> Any:
+    def collate(self, graphs: Tensor) -> Any:
         r"""Returns the batch of some graphs.
 
         Args:

@@ -91,15 +91,15 @@ class PackedLoader:
             self.drop_last,
         )
         parts = order.split(self.batch_size)[: len(self)]
-        return self._ahead(parts) if self.prefetch else map(self.pack.cut, parts)
+        return self._ahead(parts) if self.prefetch else map(self.pack.collate, parts)
 
     def _ahead(self, parts: tuple[Tensor, ...]) -> Iterator[Any]:
         # Leaving the loop early closes this generator, and with it the pool, which waits for its
         # thread.
         with ThreadPoolExecutor(1, thread_name_prefix="fognn-prefetch") as pool:
-            coming = pool.submit(self.pack.cut, parts[0])
+            coming = pool.submit(self.pack.collate, parts[0])
             for part in parts[1:]:
-                ready, coming = coming, pool.submit(self.pack.cut, part)
+                ready, coming = coming, pool.submit(self.pack.collate, part)
                 yield ready.result()
             yield coming.result()
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from fognn.data.few_shot import ImageSet
-from fognn.data.graph_checks import count_values
+from fognn.data.targets import count_values
 
 __all__ = ["Counts", "ImageCounts", "count", "count_graphs", "count_images"]
 

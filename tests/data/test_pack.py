@@ -35,7 +35,7 @@ def test_the_name_decides_where_sizes_do_not():
     )
     pack = Pack(read_columns([graph]))
     assert pack.levels == {"x": "node", "edge_attr": "edge", "y": "node"}
-    batch = pack.cut(torch.tensor([0, 0]))
+    batch = pack.collate(torch.tensor([0, 0]))
     assert batch.edge_attr.tolist() == [2, 0, 1, 2, 0, 1]
     assert batch.y.tolist() == batch.x.tolist() == [0, 1, 2, 0, 1, 2]
 
@@ -44,7 +44,7 @@ def test_labels_of_edges_follow_their_edges():
     source, target = torch.tensor([3, 0, 2, 1, 0]), torch.tensor([2, 2, 1, 0, 3])
     graph = Data(x=torch.zeros(4, 1), edge_index=torch.stack([source, target]))
     graph.y = 10 * source + target
-    batch = Pack(read_columns([graph])).cut(torch.tensor([0]))
+    batch = Pack(read_columns([graph])).collate(torch.tensor([0]))
     assert torch.equal(batch.y, 10 * batch.edge_index[0] + batch.edge_index[1])
     assert batch.edge_index[1].tolist() == [0, 1, 2, 2, 3]
 
@@ -52,10 +52,10 @@ def test_labels_of_edges_follow_their_edges():
 def test_batches_do_not_share_memory_with_the_pack():
     graph = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]), name="a")
     pack = Pack(read_columns([graph, graph]))
-    first = pack.cut(torch.tensor([0]))
+    first = pack.collate(torch.tensor([0]))
     first.x += 1
     first.edge_index.as_tensor().zero_()
-    second = pack.cut(torch.tensor([0]))
+    second = pack.collate(torch.tensor([0]))
     assert second.x.sum() == 0
     assert second.edge_index.tolist() == [[1, 0], [0, 1]]
     assert second.name == ["a"]

@@ -310,7 +310,7 @@ def test_prefetch_thread_ends_when_the_loop_is_left():
 
 def test_prefetch_passes_errors_on(monkeypatch):
     loader = PackedLoader([ring(3)] * 4, 1, prefetch=True)
-    cut, calls = loader.pack.cut, []
+    cut, calls = loader.pack.collate, []
 
     def fail_at_third(graphs: Tensor) -> Data:
         calls.append(graphs)
