@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field
 
+from fognn.models.registry import has_fog
 from fognn.training.config_section import (
     AtLeastZero,
     Count,
@@ -114,6 +115,10 @@ class ModelConfig:
 
     name: str
     settings: dict[str, Any] = Field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if has_fog(self.name):
+            self.settings.setdefault("fog_act_first", False)
 
 
 @section
@@ -256,6 +261,8 @@ class Config:
                 if name in parts:
                     values = dict(as_mapping(parts[name], f"config: {name}"))
                     if kind is ModelConfig:
+                        if has_fog(values.get("name")):  # the default of files without the key
+                            values.setdefault("fog_act_first", True)
                         values = {"name": values.pop("name", None), "settings": values}
                     parts[name] = kind(**values)
             return cls(**parts)
@@ -278,6 +285,8 @@ class Config:
                 content[part][key] = value
             else:
                 content[part] = value
+        if has_fog(content["model"]["name"]):  # also if the name is new
+            content["model"].setdefault("fog_act_first", False)
         return Config.from_dict(content)
 
     def identity(self) -> dict[str, Any]:
@@ -289,9 +298,11 @@ class Config:
 
     def digest(self) -> str:
         r"""Returns a hash of :meth:`identity`, of 8 hexadecimal digits. Settings at their default
-        are left out, so a setting that a later version adds does not change it."""
+        are left out, so a setting that a later version adds does not change it;
+        ``model.fog_act_first`` is left out if it is :obj:`True`, as in files without it."""
         blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae")).identity()
         defaults = flat(blank)
+        defaults["model.fog_act_first"] = True
         own = {k: v for k, v in flat(self.identity()).items() if v != defaults.get(k)}
         return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
 
