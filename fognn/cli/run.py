@@ -82,7 +82,7 @@ def train(
       fognn train --config runs/zinc/gcn+fog-seed0/config.yaml -o again
     """
     from fognn.experiments.train_one import train as run
-    from fognn.training.config_section import assignments
+    from fognn.training.settings import assignments
     from fognn.training.fabric import rank
 
     import_own(imported)

@@ -9,7 +9,6 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 
 from fognn.training.config import SECTIONS, Config
-from fognn.training.config_section import field_help
 
 __all__ = ["setting_options"]
 
@@ -68,4 +67,4 @@ def _option(name: str) -> Any:
     if kind not in (int, float, bool):
         kind = str
     # An explicit name, so that typer adds no --no-... option: all flags are off by default.
-    return Annotated[kind | None, typer.Option(option, help=field_help(section, field))]
+    return Annotated[kind | None, typer.Option(option, help=section.__pydantic_fields__[field].description)]

@@ -9,7 +9,7 @@ from fognn.report.measurements import AT, OVER
 from fognn.report.metric import METRICS
 from fognn.report.site.curves import run_figures
 from fognn.report.text import NONE, pluralize
-from fognn.training.config_section import flat
+from fognn.training.settings import flat
 
 __all__ = ["facts_of", "run_context", "settings_of"]
 
