@@ -15,10 +15,10 @@ from fognn.experiments.rows import Row, all_rows
 from fognn.models import list_models
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
-from fognn.training.settings import flat
 from fognn.training.data import PLAIN_ZINC, few_shot
 from fognn.training.given import is_given
 from fognn.training.own_data import is_own, own_name, own_objective
+from fognn.training.settings import flat
 from fognn.utils import checks
 from fognn.utils.files import user_path
 

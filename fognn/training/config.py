@@ -27,6 +27,7 @@ __all__ = [
     "TrainingConfig",
     "setting_help",
     "setting_name",
+    "setting_names",
 ]
 
 # YAML 1.1 reads 1e-3, without a point, as a text, so numbers are not strict.
@@ -361,9 +362,15 @@ def setting_name(name: str) -> str:
     raise ValueError(f"config: unknown setting {name!r}; {hint}")
 
 
+def setting_names() -> list[str]:
+    r"""Returns the dotted names of all settings but those of the network."""
+    return list(_NAMES)
+
+
 def setting_help(name: str) -> str:
     r"""Returns the description of a setting with its default, by its dotted name."""
     part, _, key = name.rpartition(".")
-    field = (SECTIONS[part] if part else Config).__pydantic_fields__[key]
+    kind: Any = SECTIONS[part] if part else Config
+    field = kind.__pydantic_fields__[key]
     default = "" if field.is_required() else f" [{field.default}]"
     return f"{' '.join((field.description or '').split())}{default}"

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
-from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
+from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
 from torch.nn import Module, SyncBatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
@@ -92,7 +92,8 @@ def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> A
     if config.machine.ranks == 1 or by_torchrun():
         return function(fabric, *arguments)
     try:
-        found = fabric.launch(_on_rank, function, *arguments)
+        call: Any = _on_rank
+        found = fabric.launch(call, function, *arguments)
     except (ProcessExitedException, ProcessRaisedException) as error:
         reason = str(error).strip().splitlines()[-1]
         raise TrainingError(

@@ -92,7 +92,9 @@ class Result(BaseModel):
     @field_validator("train", "val", "test", "spread")
     @classmethod
     def _complete(cls, scores: Scores | None) -> Scores | None:
-        for at in ("last", "best") if scores is not None else ():
+        if scores is None:
+            return None
+        for at in ("last", "best"):
             missing = {"loss", "items", "batches"} - scores.get(at, {}).keys()
             if missing:
                 raise ValueError(f"{at} must have {', '.join(sorted(missing))}")

@@ -139,7 +139,8 @@ def _reset(module: Module, seed: int | None = None) -> None:
             torch.manual_seed(seed)
         for part in reversed(list(module.modules())):
             if _resets(part):
-                part.reset_parameters()
+                reset: Any = part.reset_parameters
+                reset()
 
 
 def _texts(module: Module) -> Iterator[str]:
@@ -169,7 +170,7 @@ def _source(thing: Any, seen: set[Any]) -> Iterator[str]:
         return
     yield inspect.getsource(thing)
     found = inspect.getclosurevars(thing)
-    for name, value in sorted((found.globals | dict(found.nonlocals)).items()):
+    for name, value in sorted({**found.globals, **found.nonlocals}.items()):
         if isinstance(value, FunctionType | type):
             yield from _source(value, seen)
         elif isinstance(value, int | float | str | tuple):
