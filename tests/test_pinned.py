@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PINNED = Path(__file__).with_name("pinned.json")
 LEDGERS = sorted(p for p in RESULTS.rglob("*.jsonl") if "searches" not in p.parts)
-SHORT = "train cluster {} --fraction 0.0008 --batch-size 4 -q --no-ledger --set machine.threads=1"
+SHORT = "train cluster {} --set data.fraction=0.0008 --batch-size 4 -q --set machine.threads=1"
 DECIMALS = re.compile(r"[-−+]?\d+\.\d{3,}")
 
 

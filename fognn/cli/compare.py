@@ -81,7 +81,7 @@ def compare(
       fognn compare graphs.npz --hosts mine --import my_layers.py
     """
     from fognn.report.comparison import compare as compare_networks
-    from fognn.training.config_section import assignments
+    from fognn.training.settings import assignments
 
     import_own(imported)
     count: Any = int(workers) if workers.isdigit() else workers

@@ -57,7 +57,7 @@ def data(
         "--skip-bad": skip_bad,
     }
     drawing_options = {"-o": output is not None, "--split": split is not None}
-    from fognn.report.drawings import DrawOptions, report_csv, report_dataset, report_datasets
+    from fognn.report.data import DrawOptions, report_csv, report_dataset, report_datasets
     from fognn.utils.memory import MemoryLimitError, memory_errors, source_too_large
 
     if name is None:

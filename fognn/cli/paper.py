@@ -113,7 +113,7 @@ def reproduce(
     from fognn.experiments.search_runs import trials
     from fognn.experiments.slurm import export_slurm
     from fognn.experiments.tables import plan
-    from fognn.training.config_section import assignments
+    from fognn.training.settings import assignments
     from fognn.utils.files import user_path
 
     if export_ not in (None, "slurm"):

@@ -1,4 +1,4 @@
-r"""Commands for one run: train, evaluate, predict, export."""
+r"""Commands for one run: train, predict."""
 
 import shlex
 import sys
@@ -9,18 +9,26 @@ import typer
 
 from fognn.cli.app import (
     Checkpoint,
-    DataFolder,
     Device,
     Import,
     Quiet,
     RunFolder,
     Threads,
-    WeightsFolder,
     app,
     exit_if_stopped,
     import_own,
 )
 from fognn.cli.settings import setting_options
+
+
+def _list_settings(asked: bool) -> None:
+    if asked:
+        from fognn.training.config import setting_help, setting_names
+
+        for name in setting_names():
+            print(f"{name:<24}{setting_help(name)}")
+        print("model.NAME              A setting of the network, see fognn.create_model.")
+        raise typer.Exit
 
 
 @app.command()
@@ -41,7 +49,7 @@ def train(
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting, such as model.h1=8. Repeatable."),
+        typer.Option("--set", help="Any other setting, such as model.h1=8. Repeatable."),
     ] = None,
     recipe: Annotated[
         str | None,
@@ -53,37 +61,44 @@ def train(
     config: Annotated[
         Path | None, typer.Option(help="Start from the config.yaml of another run.")
     ] = None,
-    results: Annotated[
-        Path, typer.Option(help="The folder of the ledgers, for the finished run.")
-    ] = Path("results"),
-    ledger: Annotated[bool, typer.Option(help="Enter the finished run into a ledger.")] = True,
-    weights: WeightsFolder = None,
     logger: Annotated[
         str | None, typer.Option(help="tensorboard, mlflow or wandb, in addition to metrics.csv.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Train a run anew that the folder has.")
+    ] = False,
     quiet: Quiet = False,
     imported: Import = None,
+    listed: Annotated[
+        bool,
+        typer.Option(
+            "--settings",
+            callback=_list_settings,
+            is_eager=True,
+            help="List the settings that --set takes, with their defaults.",
+        ),
+    ] = False,
 ) -> None:
     """Train a network, by default with the settings of the paper.
 
     After Ctrl-C, a kill or a crash, the same command resumes the run. The run folder has
-    config.yaml, metrics.csv, log.txt, last.ckpt, best.ckpt and result.json. A finished run of the
-    paper's tables is added to results/TABLE.jsonl, and the weights of a row's lowest seed to
-    weights/TABLE; any other run is added to results/runs.jsonl.
+    config.yaml, metrics.csv, log.txt, last.ckpt, best.ckpt and result.json; nothing else is
+    written. Settings that have no option here are given with --set; fognn train --settings lists
+    them.
 
     \b
     Examples:
       fognn train zinc gcn+fog --seed 0
       fognn train zinc gin+fog --recipe modern --epochs 100
-      fognn train cluster gcn --fraction 0.1 --epochs 20 --set model.channels=64
+      fognn train cluster gcn --epochs 20 --set data.fraction=0.1 --set model.channels=64
       fognn train molecules.csv gin+fog --target-column solubility
       fognn train graph.npz gcn+fog --split all
       fognn train pyg:TUDataset/PROTEINS gin+fog
       fognn train --config runs/zinc/gcn+fog-seed0/config.yaml -o again
     """
     from fognn.experiments.train_one import train as run
-    from fognn.training.config_section import assignments
     from fognn.training.fabric import rank
+    from fognn.training.settings import assignments
 
     import_own(imported)
     with exit_if_stopped():
@@ -94,44 +109,14 @@ def train(
             folder,
             recipe=recipe,
             config=config,
-            results=results if ledger else None,
-            weights=weights,
             logger=logger,
             quiet=quiet,
+            again=again,
             command=shlex.join(["fognn", *sys.argv[1:]]),
             **(settings | assignments(change or ())),
         )
     if rank() == 0:  # under torchrun, only one process prints
         print(f"{result}\n{result.folder}")
-
-
-@app.command()
-def evaluate(
-    run: RunFolder,
-    split: Annotated[str, typer.Option(help="train, val or test.")] = "test",
-    checkpoint: Checkpoint = None,
-    data_folder: DataFolder = None,
-    device: Device = "auto",
-    threads: Threads = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of graphs in a batch. [that of the training]"),
-    ] = None,
-    imported: Import = None,
-) -> None:
-    """Evaluate a trained run on one of its splits.
-
-    \b
-    Examples:
-      fognn evaluate runs/zinc/gcn+fog-seed0 --split val
-      fognn evaluate zinc/gcn+fog
-    """
-    from fognn.training.evaluation import evaluate as scores_of
-
-    import_own(imported)
-    scores = scores_of(run, split, checkpoint, device, threads, data_folder, batch_size)
-    for name, value in scores.items():
-        print(f"{split}_{name}: {value:.6g}")
 
 
 @app.command()
@@ -216,23 +201,3 @@ def predict(
         run, source, output, checkpoint, smiles_column, skip_bad, batch_size, device, threads
     )
     print(f"{output}: {lines:,} predictions")
-
-
-@app.command()
-def export(
-    run: RunFolder,
-    folder: Annotated[Path, typer.Option("--folder", "-o", help="The folder to write.")],
-    checkpoint: Checkpoint = None,
-    imported: Import = None,
-) -> None:
-    """Write a trained network as a Hugging Face folder. Nothing is uploaded.
-
-    \b
-    Examples:
-      fognn export runs/zinc/gcn+fog-seed0 -o zinc-gcn-fog
-      fognn export zinc/gcn+fog -o zinc-gcn-fog
-    """
-    from fognn.training.hub_export import export as write
-
-    import_own(imported)
-    print(write(run, folder, checkpoint))

@@ -1,71 +1,55 @@
-r"""Command line options made from the fields of the configuration."""
+r"""The settings of a run that have an option of their own; ``--set`` takes all of them."""
 
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
-from typing import Annotated, Any, get_args, get_origin
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from fognn.training.config import SECTIONS, Config
-from fognn.training.config_section import field_help
-
 __all__ = ["setting_options"]
 
-# Options that are not named like their field, to be clearer or because two sections have the name.
-_OPTIONS = {
-    "data.folder": "--data",
-    "data.seed": "--data-seed",
-    "data.smiles": "--smiles-column",
-    "data.target": "--target-column",
+_OPTIONS: dict[str, tuple[type, str, str]] = {
+    "training.epochs": (int, "--epochs", "Maximum number of epochs."),
+    "training.lr": (float, "--lr", "Initial learning rate."),
+    "training.batch_size": (int, "--batch-size", "Number of graphs in a batch."),
+    "data.target": (
+        *(str, "--target-column"),
+        "csv file: the column to learn, or several with commas between them.",
+    ),
+    "data.split": (
+        *(str, "--split"),
+        "Your own data: random, scaffold for molecules, or all splits of one graph. [the data's]",
+    ),
+    "data.skip_bad": (bool, "--skip-bad", "csv file: skip lines that cannot be read."),
+    "data.folder": (
+        *(Path, "--data"),
+        "Folder with the files of the datasets. [$FOGNN_DATA]",
+    ),
+    "machine.device": (str, "--device", "cpu, cuda or mps. [the fastest]"),
 }
 
 
 def setting_options(command: Callable[..., None]) -> Callable[..., None]:
-    r"""Decorator that adds an option for each setting, except those of the network, to a command.
-    The command gets the given ones as a dict ``settings``, by their dotted names."""
-    own = inspect.signature(command).parameters
-    names = {name.replace(".", "_"): name for name in _settings()}
+    r"""Decorator that adds these options to a command, which gets the given ones as a dict
+    ``settings``, by their dotted names."""
+    keys = {name.replace(".", "_"): name for name in _OPTIONS}
     options = [
         inspect.Parameter(
-            key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_option(name)
+            key,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[kind | None, typer.Option(option, help=text)],
         )
-        for key, name in names.items()
+        for key, (kind, option, text) in zip(keys, _OPTIONS.values(), strict=True)
     ]
 
     @functools.wraps(command)
     def with_options(**given: Any) -> None:
-        chosen = {names[key]: given.pop(key) for key in names}
-        settings = {name: value for name, value in chosen.items() if value is not None}
-        command(**given, settings=settings)
+        chosen = {keys[key]: given.pop(key) for key in keys}
+        command(**given, settings={n: value for n, value in chosen.items() if value is not None})
 
-    kept = [parameter for parameter in own.values() if parameter.name != "settings"]
+    kept = [p for p in inspect.signature(command).parameters.values() if p.name != "settings"]
     with_options.__signature__ = inspect.Signature([*kept, *options])  # type: ignore[attr-defined]
     return with_options
-
-
-def _settings() -> dict[str, tuple[Any, str]]:
-    r"""Returns the section and the field of each setting, by its dotted name."""
-    found: dict[str, tuple[Any, str]] = {"precision": (Config, "precision")}
-    for section, kind in SECTIONS.items():
-        if section != "model":
-            found |= {f"{section}.{f.name}": (kind, f.name) for f in fields(kind)}
-    del found["data.name"]  # an argument of the command, not an option
-    return found
-
-
-def _option(name: str) -> Any:
-    section, field = _settings()[name]
-    option = _OPTIONS.get(name, "--" + field.replace("_", "-"))
-    annotation = section.__pydantic_fields__[field].annotation
-    kind = next(
-        (k for k in get_args(annotation) if k in (int, float, bool, str) or get_origin(k)),
-        annotation,
-    )
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    if kind not in (int, float, bool):
-        kind = str
-    # An explicit name, so that typer adds no --no-... option: all flags are off by default.
-    return Annotated[kind | None, typer.Option(option, help=field_help(section, field))]

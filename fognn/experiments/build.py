@@ -7,7 +7,7 @@ from torch.nn import Module
 
 from fognn.experiments.rows import Row
 from fognn.models import TASKS
-from fognn.models.registry import new_model
+from fognn.models.registry import has_fog, new_model
 
 # The study of limitations uses the same network as ZINC; all its atoms have the same type.
 _TASKS = {"ZINC-without-node-features": "zinc"}
@@ -50,6 +50,8 @@ def model_settings(row: Row) -> dict[str, Any]:
     }
     if row.h1 is not None:
         own |= {"h1": row.h1, "h2": row.h2, "fog_channels": row.p}
+    if has_fog(name_of(row)):
+        own["fog_act_first"] = True
     if row.norm is not None:
         own["norm"] = row.norm
     if row.heads is not None:

@@ -66,7 +66,7 @@ def train_one(content: dict[str, Any], folder: Path, command: str | None = None)
             :func:`~fognn.training.fit`. (default: :obj:`None`)
     """
     wait_for_lock(folder)
-    fit(Config.from_dict(content), folder, command, quiet=True)
+    fit(Config.from_dict(content), folder, command=command, quiet=True)
 
 
 def wait_for_lock(folder: Path, seconds: float = GRACE) -> None:

@@ -19,7 +19,7 @@ from fognn.experiments.search import Choice
 from fognn.experiments.search_runs import search, trials
 from fognn.experiments.tables import Planned
 from fognn.models.budget import budget_settings
-from fognn.models.registry import BUILT_IN, HOSTS
+from fognn.models.registry import BUILT_IN, HOSTS, has_fog
 from fognn.training import Config, ModelConfig
 from fognn.training.config import setting_name
 from fognn.training.data import data_fingerprint, task_of
@@ -99,20 +99,21 @@ def networks(
     for host in hosts:
         for model, widths in budget_settings(host, task, budget, **usual).items():
             fog = "fog" if model.endswith("+fog") else ""
-            own = usual | _own(base, model) | widths
+            own = _form(base, model) | usual | widths
             config = replace(base, model=ModelConfig(model, own | default_settings(model, own)))
             found.append(Compared(table, f"{host}-{budget}", fog, display_name(model), config))
     return found
 
 
-def _own(base: Config, model: str) -> dict[str, Any]:
-    r"""Returns the settings of a network on the user's own data, such as the order of FOG's norm
-    and activation."""
+def _form(base: Config, model: str) -> dict[str, Any]:
+    r"""Returns the order of FOG's norm and activation, that of FOG alone on these data, and on the
+    user's own data the norm of GCN."""
+    form = {"fog_act_first": base.model.settings["fog_act_first"]} if has_fog(model) else {}
     if not is_own(base.data):
-        return {}
+        return form
     values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
     settings = protocol(base.data.name, model, 0, values).model.settings
-    return {key: settings[key] for key in ("fog_act_first", "norm") if key in settings}
+    return form | {key: settings[key] for key in ("norm",) if key in settings}
 
 
 def measure(

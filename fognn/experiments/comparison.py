@@ -23,7 +23,7 @@ from fognn.experiments.tables import (
     row_named,
 )
 from fognn.training import Config
-from fognn.training.config_section import flat
+from fognn.training.settings import flat
 from fognn.utils import checks
 
 __all__ = ["Paired", "TableLine", "compare"]

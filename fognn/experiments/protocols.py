@@ -15,10 +15,10 @@ from fognn.experiments.rows import Row, all_rows
 from fognn.models import list_models
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
-from fognn.training.config_section import flat
 from fognn.training.data import PLAIN_ZINC, few_shot
 from fognn.training.given import is_given
 from fognn.training.own_data import is_own, own_name, own_objective
+from fognn.training.settings import flat
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
@@ -53,10 +53,10 @@ def protocol(
 
     Without such a row, the network has 64 channels and 4 layers (3 layers for images), and is
     trained like FOG on the same dataset (for images: like the first row of the same dataset, with
-    the same number of shots if there is one). On your own data,
-    it is trained with the defaults of :class:`~fognn.training.TrainingConfig`, and FOG's norms are
-    before its activations, and not after them as in the paper; with ``data.neighbors``, in batches
-    of 1,024 nodes, and GCN with the mean over neighbours.
+    the same number of shots if there is one). FOG's norms are before its
+    activations, and not after them as in the paper. On your own data, it is trained with the
+    defaults of :class:`~fognn.training.TrainingConfig`; with ``data.neighbors``, in batches of
+    1,024 nodes, and GCN with the mean over neighbours.
 
     Args:
         data (str): The name of a dataset, ``pyg:CLASS/NAME`` for a dataset of PyG, or your own file
@@ -143,8 +143,6 @@ def _own_start(data: DataConfig, model: str, seed: int) -> Config:
     settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
     if is_given(model):
         settings = {}
-    elif model.endswith("fog"):  # no unit that is dead in training dominates in evaluation
-        settings["fog_act_first"] = False
     return Config(
         DataConfig(data.name), ModelConfig(model, settings), TrainingConfig("l1", "mae"), seed
     )

@@ -15,7 +15,6 @@ from fognn.experiments.progress import SweepProgress
 from fognn.experiments.tables import TABLES, Planned, runs_of
 from fognn.training import Config, Result, Stopped
 from fognn.training.data import few_shot, open_split
-from fognn.training.fabric import check_threads
 from fognn.training.run_folder import check_folder
 from fognn.training.signals import StopSignals
 from fognn.utils.files import user_path
@@ -206,8 +205,6 @@ def _pool(
         from fognn.experiments.ray_cluster import RayPool
 
         return RayPool(ray, None if isinstance(workers, str) else workers, shared)
-    for config in configs:
-        check_threads(config.machine)
     _check_images(configs)
     if isinstance(workers, int):
         return LocalPool(workers)

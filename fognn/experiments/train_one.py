@@ -8,15 +8,15 @@ from typing import Any
 
 from torch.nn import Module
 
-from fognn.experiments.keep import enter
-from fognn.experiments.protocols import command_of, protocol
+from fognn.experiments.protocols import protocol
 from fognn.experiments.recipes import recipe as by_recipe
 from fognn.experiments.tables import run_folder, runs_of
 from fognn.training import Config, Result, fit
 from fognn.training.config import setting_name
-from fognn.training.fabric import rank, world
-from fognn.training.given import give_data, give_module, is_given
+from fognn.training.fabric import by_torchrun
+from fognn.training.given import give_data
 from fognn.training.run_folder import check_folder, in_use
+from fognn.training.user_module import module_name
 
 __all__ = ["train"]
 
@@ -27,17 +27,17 @@ def train(
     seed: int | None = None,
     folder: str | Path | None = None,
     *,
+    keep_weights: bool = False,
     recipe: str | None = None,
     config: str | Path | None = None,
-    results: str | Path | None = None,
-    weights: str | Path | None = None,
     logger: str | None = None,
     quiet: bool = False,
+    again: bool = False,
     command: str | None = None,
     **overrides: Any,
 ) -> Result:
     r"""Trains a network on a dataset by the paper's protocol, resumes an interrupted run, or reads
-    a finished one.
+    a finished one. Writes its run folder only.
 
     .. code-block:: python
 
@@ -54,25 +54,24 @@ def train(
         model (str or torch.nn.Module): The name of a network in :func:`fognn.list_models`, or your
             own network, whose :meth:`forward` takes some of ``x``, ``edge_index``, ``edge_attr``,
             ``batch``, ``batch_size`` and ``rwse``, or one :class:`~torch_geometric.data.Data`. A
-            copy of it is trained, which ``fognn.load(run, module=network)`` loads.
+            copy of it is trained, which ``fognn.load(run, module=network)`` loads. The seed sets
+            its weights by :meth:`reset_parameters` of its parts.
         seed (int, optional): The seed. (default: :obj:`0`)
         folder (str, optional): The run folder. (default: see
             :func:`fognn.experiments.tables.run_folder`; a run with fewer epochs there is resumed
-            in a
-            copy)
+            in a copy)
+        keep_weights (bool, optional): If set to :obj:`True`, your own network starts with the
+            weights that it has. (default: :obj:`False`)
         recipe (str, optional): The name of a recipe in :obj:`fognn.experiments.recipes.RECIPES`,
-        such as
-            ``"modern"``, whose settings come before those of the paper's protocol.
+            such as ``"modern"``, whose settings come before those of the paper's protocol.
             (default: :obj:`None`)
         config (str, optional): A ``config.yaml`` to start from, instead of ``data`` and
             ``model``. (default: :obj:`None`)
-        results (str, optional): The folder of the ledgers. If given, the finished run is added to
-            the ledger of its table, or to ``runs.jsonl``. (default: :obj:`None`)
-        weights (str, optional): The folder in which the weights of the paper's rows are kept, if
-            ``results`` is given. (default: ``weights`` beside ``results``)
         logger (str, optional): ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, in addition to
             ``metrics.csv``. (default: :obj:`None`)
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
+        again (bool, optional): If set to :obj:`True`, trains a run anew that the folder has.
+            (default: :obj:`False`)
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: see :func:`fognn.training.fit`)
         **overrides (optional): Settings of :class:`~fognn.training.Config`, by their dotted names
@@ -84,20 +83,18 @@ def train(
     changes = {setting_name(name): value for name, value in overrides.items()}
     if changes.get("data.folder") is not None:
         changes["data.folder"] = str(changes["data.folder"])
+    module = None if model is None or isinstance(model, str) else model
     if data is not None and not isinstance(data, str | Path):
         data = give_data(data)
-    if isinstance(model, Module):
-        model = give_module(model)
+    if module is not None:
+        model = module_name(module, keep_weights, folder is not None)
+        if keep_weights:
+            changes["model.keep_weights"] = True
+    elif keep_weights:
+        raise ValueError("train: keep_weights must be False for a network by name, got True")
     if config is not None:
-        if data is not None or model is not None:
-            raise ValueError(
-                f"train: config must be given without data and model, got data={data!r} and "
-                f"model={model!r}"
-            )
-        if recipe is not None:
-            raise ValueError(
-                f"train: recipe must be None with config, which has all settings, got {recipe!r}"
-            )
+        if data is not None or model is not None or recipe is not None:
+            raise ValueError("train: config must be given without data, model and recipe")
         if seed is not None:
             changes["seed"] = seed
         run = Config.read(Path(config)).with_values(changes)
@@ -106,15 +103,11 @@ def train(
             f"train: data and model must be given, or config, got data={data!r} and model={model!r}"
         )
     elif recipe is not None:
-        run = by_recipe(recipe, str(data), model, seed or 0, changes)
+        run = by_recipe(recipe, str(data), str(model), seed or 0, changes)
     else:
-        run = protocol(str(data), model, seed or 0, changes)
-    if command is None and (is_given(run.data.name) or is_given(run.model.name)):
-        command = command_of(run)
-    result = fit(run, folder or _default_folder(run), command, quiet, logger)
-    if results is not None and rank() == 0:
-        enter(result.folder, results, weights)
-    return result
+        run = protocol(str(data), str(model), seed or 0, changes)
+    place = folder or _default_folder(run)
+    return fit(run, place, module=module, command=command, quiet=quiet, logger=logger, again=again)
 
 
 def _default_folder(config: Config) -> Path:
@@ -123,7 +116,7 @@ def _default_folder(config: Config) -> Path:
     epochs are trained."""
     folder = run_folder(config)
     # With torchrun, another rank could look between the copy and the first new epoch.
-    if folder.exists() or runs_of(config) or world()[0] > 1:
+    if folder.exists() or runs_of(config) or by_torchrun():
         return folder
     shorter = {}
     name = glob.escape(folder.name.removesuffix(config.digest()))

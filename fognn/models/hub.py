@@ -18,7 +18,7 @@ except ImportError as error:
     ) from error
 
 from fognn import __version__
-from fognn.models.registry import new_model
+from fognn.models.registry import has_fog, new_model
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
 from fognn.models.tensor_file import check_sizes, whole_network
@@ -97,6 +97,8 @@ class PretrainedNet(  # type: ignore[call-arg]
         super().__init__()
         if isinstance(task, dict):
             task = Task(**task)
+        if has_fog(name):
+            settings.setdefault("fog_act_first", False)
         self.module = new_model(name, task, **settings)
         if isinstance(task, str):
             task = TASKS[task.lower()]
@@ -221,6 +223,8 @@ class PretrainedNet(  # type: ignore[call-arg]
     ) -> "PretrainedNet":
         # The mixin's own method would load the weights into the wrapper, not into the network that
         # it saved, accept the weights of another network, and print.
+        if has_fog(arguments["name"]):  # folders that were written without the key
+            arguments.setdefault("fog_act_first", True)
         net = cls(**{key: value for key, value in arguments.items() if key not in _DOWNLOAD})
         cls._load_as_safetensor(net.module, str(Path(model_id, WEIGHTS)), "cpu", strict=True)
         return net.to(map_location).eval()

@@ -128,6 +128,12 @@ def list_models(pattern: str = "*") -> list[str]:
     return [name for name in ("fog", *hosts, *FEW_SHOT) if fnmatch(name, pattern.lower())]
 
 
+def has_fog(name: Any) -> bool:
+    r"""Whether a network on graphs has FOG, by its name."""
+    name = name.lower() if isinstance(name, str) else ""
+    return name.endswith("fog") and not name.startswith("fewshot-")
+
+
 def create_model(
     name: str, task: str | Task | None = None, *, pretrained: bool = False, **settings: Any
 ) -> Module:
@@ -155,8 +161,9 @@ def create_model(
             ``fog_channels`` (half of ``channels``); with FOG: ``h1`` and ``h2``
             (:func:`fognn.nn.fog_widths`), ``fog_kind`` (``"kron"``, FOG itself, or a control: the
             ``kind`` of :class:`fognn.nn.FOGControl`), ``fog_norm`` (``"batch_norm"``), ``fog_act``
-            (``"relu"``), ``fog_eps`` (``1e-5``) and ``fog_act_first`` (:obj:`True`, as in the
-            paper), arguments of :class:`fognn.nn.FOG`; with the head ``"mlp"``: ``head_channels``
+            (``"relu"``), ``fog_eps`` (``1e-5``) and ``fog_act_first`` (:obj:`False`; the paper's
+            networks have :obj:`True`), arguments of :class:`fognn.nn.FOG`; with the head ``"mlp"``:
+            ``head_channels``
             (the first hidden width of the MLP, half of its input); and the host's settings:
             ``norm`` (GCN), ``heads`` (GAT, of all layers but the last; GATv2, of all layers),
             ``gate`` (GatedGCN), ``aggr`` and ``benchmark`` (GraphSAGE), ``hidden`` (GIN, the inner
@@ -349,7 +356,7 @@ def _fog_channels(name: str, channels: int, fog_channels: int | None, alone: boo
 def _fog_norm(
     norm: str | None, act: str | None, eps: float | None, act_first: bool | None
 ) -> dict[str, Any]:
-    r"""Returns the arguments of FOG, by default those of the paper."""
+    r"""Returns the arguments of FOG."""
     norm = "batch_norm" if norm is None else norm
     act = "relu" if act is None else act
     checks.one_of("create_model", "fog_norm", norm, ("batch_norm", "layer_norm"))
@@ -366,7 +373,7 @@ def _fog_norm(
         raise ValueError(f"create_model: fog_eps must be a positive number, got {eps!r}")
     if act_first not in (None, True, False):
         raise ValueError(f"create_model: fog_act_first must be a bool, got {act_first!r}")
-    return {"norm": norm, "act": act, "eps": eps, "act_first": act_first is not False}
+    return {"norm": norm, "act": act, "eps": eps, "act_first": act_first is True}
 
 
 def _node_encoder(task: Task, channels: int) -> Module:

@@ -19,7 +19,7 @@ from safetensors.torch import save
 from torch import Tensor
 from torch.nn import Module
 
-from fognn.models.registry import new_model
+from fognn.models.registry import has_fog, new_model
 from fognn.models.task import TASKS, Task
 from fognn.models.tensor_file import check_sizes, whole_network
 from fognn.utils.files import check_regular, user_path, write_whole
@@ -72,7 +72,9 @@ class Weights:
     @property
     def settings(self) -> dict[str, Any]:
         r"""The settings of the network."""
-        return {name: value for name, value in self.config["model"].items() if name != "name"}
+        # Files that were written without the key have the paper's order.
+        usual = {"fog_act_first": True} if has_fog(self.model) else {}
+        return usual | {k: v for k, v in self.config["model"].items() if k != "name"}
 
 
 def write_weights(path: Path, weights: Weights) -> None:

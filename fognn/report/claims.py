@@ -12,7 +12,7 @@ from fognn.experiments.table_line import TableLine
 from fognn.experiments.tables import TABLES
 from fognn.report.measurements import Measurements, host_of
 from fognn.report.metric import Metric, metric_of
-from fognn.report.text import joined, many, percents
+from fognn.report.text import joined, percents, pluralize
 
 __all__ = [
     "FEW",
@@ -221,7 +221,7 @@ class Judgement:
         measured = [c for c in self.comparisons if c.paired is not None]
         if not measured:
             return ""
-        total = many(len(self.comparisons), "comparison")
+        total = pluralize(len(self.comparisons), "comparison")
         text = f"{len(measured)} of {total} measured, {_pairs(measured)}"
         unequal = sum(not c.equal_rates for c in measured)
         return f"{text}; unequal learning rates in {unequal}" if unequal else text
@@ -289,5 +289,7 @@ def _pairs(measured: Sequence[Comparison]) -> str:
         counts = sorted({c.paired.pairs for c in measured if c.paired and c.paired.over == over})
         if counts:
             span = f"{counts[0]} to " if len(counts) > 1 else ""
-            texts.append(f"{span}{many(counts[-1], over)}{' of one seed' * (over == 'fold')} each")
+            texts.append(
+                f"{span}{pluralize(counts[-1], over)}{' of one seed' * (over == 'fold')} each"
+            )
     return joined(texts)

@@ -13,7 +13,7 @@ from fognn.experiments.search import Choice
 from fognn.experiments.tables import Planned
 from fognn.report.site.build import build_comparison_report, check_output
 from fognn.report.site.compare_answer import NetworkRow, network_rows, sentence_of, winner_of
-from fognn.report.text import NONE, many, mebibytes, text_table
+from fognn.report.text import NONE, mebibytes, pluralize, text_table
 from fognn.utils.files import user_path
 from fognn.utils.own_code import asked, import_file
 
@@ -81,7 +81,7 @@ class CompareResult:
             )
         title = (
             f"{first.entries[0].data}: {metric.label} at the best validation epoch, "
-            f"{metric.direction}; {many(self.seeds, 'seed')}"
+            f"{metric.direction}; {pluralize(self.seeds, 'seed')}"
         )
         return f"{title}\n\n{text_table(header, rows, right=(1, 2, 3, 4, 6, 7))}"
 
@@ -170,7 +170,7 @@ def compare(
 
     count = workers if isinstance(workers, int) else 1
     found = measure(planned, runs, results, train, seeds, rates, seconds, count)
-    notes = [f"{many(found.seeds, 'seed')} in the time of {time}"] if time is not None else []
+    notes = [f"{pluralize(found.seeds, 'seed')} in the time of {time}"] if time is not None else []
     return _result(found, runs, pages, notes)
 
 

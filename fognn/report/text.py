@@ -1,20 +1,35 @@
-r"""Words and numbers of sentences, and tables of plain text."""
+r"""Words, numbers, and a table as text, Markdown, LaTeX or csv."""
 
+import csv
+import io
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import fill
 
 __all__ = [
+    "FORMS",
     "NONE",
+    "Table",
     "capital",
     "joined",
-    "many",
     "mebibytes",
     "number",
     "percents",
+    "pluralize",
     "shortened",
     "text_table",
 ]
 
+FORMS = ("text", "markdown", "latex", "csv")
 NONE = "–"  # shown where there is no value
+_WIDTH = 100  # of sentences, in letters
+_LATEX = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+    **{"±": r"$\pm$", "–": "--", "†": r"\dag{}", "×": r"$\times$", "−": "$-$"},
+}
 
 
 def capital(text: str) -> str:
@@ -27,7 +42,7 @@ def joined(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def many(count: int, what: str) -> str:
+def pluralize(count: int, what: str) -> str:
     r"""``1 epoch``, ``2 epochs``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
@@ -56,13 +71,13 @@ def shortened(text: str, most: int) -> str:
 
 
 def text_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()
+    header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()
 ) -> str:
     r"""A table of plain text whose columns are as wide as their longest cell.
 
     Args:
         header (sequence of str): The names of the columns.
-        rows (sequence): The rows.
+        rows (iterable): The rows.
         right (sequence of int, optional): The columns that are aligned to the right.
             (default: none)
     """
@@ -76,3 +91,67 @@ def text_table(
         ).rstrip()
         for line in lines
     )
+
+
+@dataclass(frozen=True)
+class Table:
+    r"""A table with its title and its notes.
+
+    Args:
+        title (str): The title.
+        header (list): The names of the columns.
+        rows (list): The rows, a text for each column.
+        notes (list): Sentences about it.
+        right (sequence of int): The columns that are aligned to the right.
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    notes: list[str]
+    right: Sequence[int] = ()
+
+    def to(self, form: str) -> str:
+        r"""The table in one of :obj:`FORMS`; csv has neither title nor notes."""
+        if form == "csv":
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows([self.header, *self.rows])
+            return text.getvalue().rstrip("\n")
+        if form == "markdown":
+            return self._markdown()
+        if form == "latex":
+            return self._latex()
+        notes = [fill(note, _WIDTH) for note in self.notes]
+        table = text_table(self.header, self.rows, self.right)
+        return "\n".join([self.title, "", table, "", *notes])
+
+    def _markdown(self) -> str:
+        marks = ["---:" if column in self.right else "---" for column in range(len(self.header))]
+        lines = [self.header, marks, *self.rows]
+        table = ["| " + " | ".join(map(_markdown, line)) + " |" for line in lines]
+        text = fill(" ".join(map(_markdown, self.notes)), _WIDTH, break_on_hyphens=False)
+        # A wrapped line must not begin like an item of a list.
+        text = re.sub(r"^([-+!]|\d+[.)]) ", r"\\\1 ", text, flags=re.MULTILINE)
+        return "\n".join([f"**{_markdown(self.title)}**", "", *table, "", text])
+
+    def _latex(self) -> str:
+        columns = "".join("r" if n in self.right else "l" for n in range(len(self.header)))
+        header, *rows = (
+            " & ".join(map(_latex, line)) + r" \\" for line in [self.header, *self.rows]
+        )
+        caption = " ".join(map(_latex, [self.title, *self.notes]))
+        lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}"]
+        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", header, r"\midrule", *rows]
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_<|])", r"\\\1", text)
+
+
+def _latex(text: str) -> str:
+    escaped = "".join(_LATEX.get(letter, letter) for letter in text)
+    # A hyphen before a number, or on its own, is a minus; an opening bracket after \\ would be
+    # read as its argument.
+    escaped = re.sub(r"(?<!\S)-(?=[\d\s])|(?<=\[)-(?=\d)", "$-$", escaped)
+    return f"{{}}{escaped}" if escaped.startswith("[") else escaped

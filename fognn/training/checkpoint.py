@@ -1,5 +1,6 @@
 r"""Checkpoints: written atomically, and read without running any code that they name."""
 
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,13 +15,11 @@ from fognn.models.registry import new_model
 from fognn.models.tensor_file import whole_network
 from fognn.models.weights import kept_file, read_weights
 from fognn.training.config import Config
-from fognn.training.given import given_module, is_given, load_given
-from fognn.training.out_of_memory import network_too_large
+from fognn.training.given import is_given
+from fognn.training.user_module import load_given, untrained_module
 from fognn.utils import checks
-from fognn.utils.errors import FileError, FognnError
-from fognn.utils.files import DAMAGE, user_path, write_whole
-from fognn.utils.memory import memory_errors
-from fognn.utils.torch_files import check_sums, load_torch
+from fognn.utils.errors import FileError
+from fognn.utils.files import user_path, write_whole
 
 __all__ = [
     "content_of",
@@ -29,7 +28,6 @@ __all__ = [
     "model_arguments",
     "read_checkpoint",
     "rebuild",
-    "restore_best",
     "untrained_model",
     "write_checkpoint",
 ]
@@ -37,7 +35,7 @@ __all__ = [
 FORMAT = 1
 
 
-def untrained_model(config: Config, task: Task | None) -> Module:
+def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
     r"""Returns the untrained network of a run, initialised with the run's seed.
 
     The caller's random state is not changed.
@@ -46,19 +44,27 @@ def untrained_model(config: Config, task: Task | None) -> Module:
         config (Config): The run.
         task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
             images.
+        module (torch.nn.Module, optional): The user's network, if the run has one.
+            (default: :obj:`None`)
     """
-    with torch.random.fork_rng(devices=[]), memory_errors(network_too_large(config)):
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
+        if module is not None:
+            return untrained_module(module, task, config.model.settings)
         if is_given(config.model.name):
-            return given_module(config.model.name, task, config.model.settings)
+            raise ValueError(
+                f"network {config.model.name!r} was given as a Python object: call fognn.train "
+                "with the same object to resume its run, or fognn.load(run, module=network) to "
+                "load its weights"
+            )
         return new_model(config.model.name, task, **model_arguments(config, task))
 
 
 def model_arguments(config: Config, task: Task | None) -> dict[str, Any]:
     r"""Returns the arguments of :func:`fognn.create_model` for a run. Few-shot networks get their
     number of classes from the data."""
-    own = {"n_way": config.data.n_way} if task is None else {}
-    return own | config.model.settings
+    classes = {"n_way": config.data.n_way} if task is None else {}
+    return classes | config.model.settings
 
 
 def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:
@@ -82,121 +88,58 @@ def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    r"""Reads a checkpoint, with :func:`fognn.utils.torch_files.load_torch`, which runs no code.
+    r"""Reads a checkpoint; no code that it names is run.
 
     Raises:
         ValueError: If the file does not exist.
-        FileError: If the file is damaged, or is not a checkpoint of this version.
+        FileError: If the file is truncated, corrupt or no checkpoint of this version.
     """
-    try:
-        check_sums(path)
-        content = load_torch(path)
-    except FileNotFoundError as error:
-        if (Path(path).parent / "metrics.csv").exists():
-            raise FileError(f"{path} does not exist: {_remedy(Path(path))}") from error
-        raise ValueError(f"{path} does not exist: the run has not finished an epoch yet") from error
-    except DAMAGE as error:
-        raise FileError(
-            f"{path} is damaged ({type(error).__name__}): {_remedy(Path(path))}"
-        ) from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileError(f"{path} is not a checkpoint of this version of fognn")
-    return content
+    if not Path(path).is_file():
+        raise ValueError(f"{path} does not exist: the run has not finished an epoch yet")
+    with content_of(path):
+        with zipfile.ZipFile(path) as parts:  # torch does not compare the checksums
+            if parts.testzip() is not None:
+                raise zipfile.BadZipFile("wrong checksum")
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        if content["format"] != FORMAT:
+            raise FileError(f"{path} is not a checkpoint of this version of fognn")
+    return dict(content)
 
 
 @contextmanager
 def content_of(path: Path) -> Iterator[None]:
-    r"""Raises a :class:`FileError` or :class:`ValueError` that names a checkpoint if the block
-    cannot use its content, such as weights that are not those of its network.
+    r"""Names a checkpoint in the errors of the block, which reads or uses its content.
 
     Args:
         path (Path): The checkpoint.
     """
     try:
         yield
-    except FognnError:
+    except FileError:
         raise
     except ValueError as error:  # a setting of the network, in a clear sentence
         raise ValueError(f"{path}: {error}") from error
-    except DAMAGE as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        reason = reason if len(reason) <= 300 else f"{reason[:300]} ..."
+    except Exception as error:  # whatever torch and zipfile raise for broken bytes
         raise FileError(
-            f"{path} is not a whole checkpoint of its run ({reason}): {_remedy(Path(path))}"
+            f"{path} is truncated or corrupt, or not of this run ({type(error).__name__}): remove "
+            f"the run in {path.parent} and train it again"
         ) from error
 
 
-def _remedy(path: Path) -> str:
-    r"""Returns what to do about a checkpoint that is lost."""
-    run = path.parent
-    if (run / "result.json").exists():
-        # Not only the same command: a run of a comparison is in its ledger, so that it is skipped.
-        whole = run.parent if run.name.startswith("fold-") else run
-        files = [run / "result.json", run / "last.ckpt"]
-        if whole != run and (whole / "config.yaml").exists():
-            files.append(whole / "result.json")
-        else:
-            whole = run
-        return (
-            f"remove {', '.join(map(str, files))} and train the run again (fognn train --config "
-            f"{whole / 'config.yaml'} -o {whole} --no-ledger)"
-        )
-    if path.name == "last.ckpt":
-        return "remove it to train from the beginning" if path.exists() else "train the run again"
-    if (path.parent / "config.yaml").exists():
-        return "resume the run, which writes it again if it can"
-    return "copy it again from its run folder"
-
-
-def restore_best(
-    path: Path, config: Config, task: Task | None, saved: dict[str, Any], done: int, best: int
-) -> bool:
-    r"""Checks the checkpoint of the best epoch of a run that is resumed. If it is missing or
-    damaged, writes it again from that of the last epoch.
-
-    Args:
-        path (Path): The checkpoint of the best epoch.
-        config (Config): The run.
-        task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
-            images.
-        saved (dict): The checkpoint of the last epoch.
-        done (int): Number of epochs after which it was saved, or 0 if that was within an epoch.
-        best (int): The best epoch, from 1.
-
-    Returns:
-        Whether it was written.
-
-    Raises:
-        FileError: If the best epoch is an earlier one, so that its weights are lost.
-    """
-    try:
-        # After a kill between the two files it is one epoch ahead, and is written again.
-        if read_checkpoint(path).get("epoch") in (best, len(saved["state"]["history"]) + 1):
-            return False
-        state = "of another epoch"
-    except FileError:
-        state = "damaged" if path.exists() else "missing"
-    except ValueError:
-        state = "missing"
-    if done != best:
-        raise FileError(
-            f"{path} is {state}, and the weights of the best epoch, {best}, are in no other file: "
-            f"remove {path.with_name('last.ckpt')} to train the run from the beginning"
-        )
-    write_checkpoint(path, config, task, {"model": saved["model"], "epoch": best})
-    return True
-
-
-def rebuild(content: dict[str, Any]) -> tuple[Module, Config, Task | None]:
+def rebuild(
+    content: dict[str, Any], module: Module | None = None
+) -> tuple[Module, Config, Task | None]:
     r"""Returns the trained network of a checkpoint, in evaluation mode, its configuration and its
     task.
 
     Args:
         content (dict): The result of :func:`read_checkpoint`.
+        module (torch.nn.Module, optional): The user's network, if the run has one.
+            (default: :obj:`None`)
     """
     config = Config.from_dict(content["config"], "checkpoint")
     task = None if content["task"] is None else Task(**content["task"])
-    model = untrained_model(config, task)
+    model = untrained_model(config, task, module)
     if config.precision == "64-true":
         model.double()
     model.load_state_dict(content["model"])
@@ -225,19 +168,23 @@ def load(run: str | Path, checkpoint: str | None = None, module: Module | None =
     return load_run(run, checkpoint)[0]
 
 
-def load_run(run: str | Path, checkpoint: str | None = None) -> tuple[Module, Config, Task | None]:
+def load_run(
+    run: str | Path, checkpoint: str | None = None, module: Module | None = None
+) -> tuple[Module, Config, Task | None]:
     r"""Loads the network like :func:`load`, and its configuration and task.
 
     Args:
         run (str): A run folder, a checkpoint in one, or the name of kept weights.
         checkpoint (str, optional): As in :func:`load`. (default: :obj:`None`)
+        module (torch.nn.Module, optional): The user's network, if the run has one.
+            (default: :obj:`None`)
     """
     kept = kept_file(run)
     if kept is None:
         path = checkpoint_file(run, checkpoint)
         content = read_checkpoint(path)
         with content_of(path):
-            return rebuild(content)
+            return rebuild(content, module)
     weights = read_weights(kept)
     epoch = "best" if weights.task is None else "last"
     if checkpoint not in (None, epoch):

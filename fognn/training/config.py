@@ -1,8 +1,9 @@
 r"""The configuration of a run. A setting is defined by its field here, and only here: the keys of
-``config.yaml``, the arguments of :func:`fognn.train` and the options of ``fognn train`` are derived
-from the fields."""
+``config.yaml``, the arguments of :func:`fognn.train` and the names of ``fognn train --set`` are
+derived from the fields."""
 
 import dataclasses
+import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -10,21 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
 
-from fognn.training.config_section import (
-    AtLeastZero,
-    Count,
-    Index,
-    Number,
-    Positive,
-    as_mapping,
-    flat,
-    load_yaml,
-    section,
-    unknown_setting,
-)
-from fognn.utils.files import read_text
+from fognn.models.registry import has_fog
+from fognn.training.settings import flat
+from fognn.utils.errors import first_problem
 
 __all__ = [
     "SECTIONS",
@@ -33,34 +25,40 @@ __all__ = [
     "MachineConfig",
     "ModelConfig",
     "TrainingConfig",
+    "setting_help",
     "setting_name",
+    "setting_names",
 ]
 
+# YAML 1.1 reads 1e-3, without a point, as a text, so numbers are not strict.
+Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+AtLeastZero = Annotated[Number, Field(ge=0)]
 Fraction = Annotated[Number, Field(gt=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+Index = Annotated[int, Field(ge=0)]
 
 
-def _neighbors(value: Any) -> Any:
-    found = value
+def _hops(value: Any) -> Any:
     if isinstance(value, str):
-        parts = [part.strip() for part in value.split(",")]
-        found = [int(part) if part.lstrip("-").isdecimal() else part for part in parts]
-    elif type(value) is int:
-        found = [value]
-    elif isinstance(value, tuple):
-        found = list(value)
-    right = isinstance(found, list) and found != []
-    if value is None or (right and all(type(k) is int and (k > 0 or k == -1) for k in found)):
-        return found
-    raise ValueError(
-        "config: data.neighbors must be a positive int for each hop, such as 15,10, or -1 for all "
-        f"neighbours, got {value!r}"
-    )
+        return [int(part) for part in value.split(",")]
+    if isinstance(value, int):
+        return [value]
+    return list(value) if isinstance(value, tuple) else value
 
 
-Neighbors = Annotated[list[int] | None, BeforeValidator(_neighbors)]
+def _check_hops(value: list[int] | None) -> list[int] | None:
+    if value is not None and not (value and all(k > 0 or k == -1 for k in value)):
+        raise ValueError("must be a positive int for each hop, such as 15,10, or -1 for all")
+    return value
 
 
-@section
+Neighbors = Annotated[list[int] | None, BeforeValidator(_hops), AfterValidator(_check_hops)]
+
+_STRICT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+@dataclass(frozen=True, config=_STRICT)
 class DataConfig:
     r"""The data of a run."""
 
@@ -107,7 +105,7 @@ class DataConfig:
     """Folder with the files of the datasets, else $FOGNN_DATA."""
 
 
-@section
+@dataclass(frozen=True, config=_STRICT)
 class ModelConfig:
     r"""The network of a run: a name of :func:`fognn.list_models`, and the settings that
     :func:`fognn.create_model` takes for it."""
@@ -115,8 +113,12 @@ class ModelConfig:
     name: str
     settings: dict[str, Any] = Field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if has_fog(self.name):
+            self.settings.setdefault("fog_act_first", False)
 
-@section
+
+@dataclass(frozen=True, config=_STRICT)
 class TrainingConfig:
     r"""The training of a run: by default Adam, with L2 in the gradient."""
 
@@ -162,30 +164,19 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         if (self.loss in ("l1", "mse")) != (self.metric in ("mae", "rmse")):
+            raise ValueError(f"metric must fit loss, got {self.metric!r} with {self.loss!r}")
+        if self.schedule != "cosine" and self.warmup:
+            raise ValueError(f"warmup must be 0 with schedule {self.schedule!r}, got {self.warmup}")
+        if self.schedule == "cosine" and self.warmup >= self.epochs:
+            raise ValueError(f"warmup must be below epochs, got {self.warmup} and {self.epochs}")
+        if self.schedule == "cosine" and self.min_lr > self.lr:
             raise ValueError(
-                f"config: training.metric must fit training.loss, got {self.metric!r} with "
-                f"{self.loss!r}"
-            )
-        if self.schedule != "cosine":
-            if self.warmup:
-                raise ValueError(
-                    "config: training.warmup must be 0 unless training.schedule is 'cosine', got "
-                    f"{self.warmup} with {self.schedule!r}"
-                )
-            return
-        if self.warmup >= self.epochs:
-            raise ValueError(
-                "config: training.warmup must be below training.epochs, got "
-                f"{self.warmup} and {self.epochs}"
-            )
-        if self.min_lr > self.lr:
-            raise ValueError(
-                "config: training.min_lr must not be above training.lr with the schedule 'cosine', "
-                f"got {self.min_lr} and {self.lr}"
+                f"min_lr must not be above lr with schedule 'cosine', got {self.min_lr} and "
+                f"{self.lr}"
             )
 
 
-@section
+@dataclass(frozen=True, config=_STRICT)
 class MachineConfig:
     r"""The machine that a run is trained on. It is not part of a run's identity: a run can be
     resumed on another machine. Results are bitwise reproducible only with the same device, threads,
@@ -201,7 +192,7 @@ class MachineConfig:
     """Compile the network with torch.compile."""
 
 
-@section
+@dataclass(frozen=True, config=_STRICT)
 class Config:
     r"""The configuration of a run. Two runs with the same :meth:`identity` are the same run.
 
@@ -228,7 +219,7 @@ class Config:
     def __post_init__(self) -> None:
         if self.training.batch_size % self.machine.ranks:
             raise ValueError(
-                f"config: training.batch_size must be a multiple of machine.ranks, got "
+                "training.batch_size must be a multiple of machine.ranks, got "
                 f"{self.training.batch_size} and {self.machine.ranks}"
             )
 
@@ -250,19 +241,17 @@ class Config:
         Raises:
             ValueError: If a setting is unknown, missing or invalid.
         """
-        parts = dict(as_mapping(content, where))
-        try:
-            for name, kind in SECTIONS.items():
-                if name in parts:
-                    values = dict(as_mapping(parts[name], f"config: {name}"))
-                    if kind is ModelConfig:
-                        values = {"name": values.pop("name", None), "settings": values}
-                    parts[name] = kind(**values)
-            return cls(**parts)
-        except ValueError as error:
-            if where == "config":
-                raise
-            raise ValueError(str(error).replace("config:", f"{where}:", 1)) from None
+        parts = dict(_mapping(content, where))
+        for name, kind in SECTIONS.items():
+            if name in parts:
+                values = dict(_mapping(parts[name], f"{where}: {name}"))
+                if kind is ModelConfig:
+                    if has_fog(values.get("name")):  # the default of files without the key
+                        values.setdefault("fog_act_first", True)
+                    values = {"name": values.pop("name", None), "settings": values}
+                parts[name] = _validated(kind, values, where, f"{name}.")
+        made: Config = _validated(cls, parts, where)
+        return made
 
     def with_values(self, values: Mapping[str, Any]) -> "Config":
         r"""Returns a copy with some settings changed.
@@ -278,6 +267,8 @@ class Config:
                 content[part][key] = value
             else:
                 content[part] = value
+        if has_fog(content["model"]["name"]):  # also if the name is new
+            content["model"].setdefault("fog_act_first", False)
         return Config.from_dict(content)
 
     def identity(self) -> dict[str, Any]:
@@ -289,9 +280,11 @@ class Config:
 
     def digest(self) -> str:
         r"""Returns a hash of :meth:`identity`, of 8 hexadecimal digits. Settings at their default
-        are left out, so a setting that a later version adds does not change it."""
+        are left out, so a setting that a later version adds does not change it;
+        ``model.fog_act_first`` is left out if it is :obj:`True`, as in files without it."""
         blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae")).identity()
         defaults = flat(blank)
+        defaults["model.fog_act_first"] = True
         own = {k: v for k, v in flat(self.identity()).items() if v != defaults.get(k)}
         return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
 
@@ -312,17 +305,26 @@ class Config:
     @classmethod
     def read(cls, path: Path) -> "Config":
         r"""Reads a ``config.yaml``."""
+        if not path.is_file():
+            raise ValueError(f"config: {path} does not exist")
         try:
-            text = read_text(path)
-        except FileNotFoundError as error:
-            raise ValueError(f"config: {path} does not exist") from error
-        try:
-            return cls.from_dict(load_yaml(text), str(path))
-        except (yaml.YAMLError, RecursionError) as error:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ValueError(f"config: {path} must be a YAML file: {error}") from error
-        except ValueError as error:
-            named = str(path) in str(error)
-            raise ValueError(str(error) if named else f"config: {path}: {error}") from error
+        return cls.from_dict(content, str(path))
+
+
+def _mapping(content: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
+        raise ValueError(f"{where} must be a mapping of names to values, got {content!r}")
+    return content
+
+
+def _validated(kind: Any, values: Mapping[str, Any], where: str, prefix: str = "") -> Any:
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        raise ValueError(f"{where}: {first_problem(error, prefix)}") from error
 
 
 SECTIONS: dict[str, Any] = {
@@ -355,4 +357,20 @@ def setting_name(name: str) -> str:
     found = [known for known in _NAMES if known.partition(".")[2] == name != "name"]
     if len(found) == 1:
         return found[0]
-    raise ValueError(unknown_setting(name, [*_NAMES, "model.NAME"]))
+    near = difflib.get_close_matches(name, [*_NAMES, *(n.rpartition(".")[2] for n in _NAMES)], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"one of the network is 'model.{name}'"
+    raise ValueError(f"config: unknown setting {name!r}; {hint}")
+
+
+def setting_names() -> list[str]:
+    r"""Returns the dotted names of all settings but those of the network."""
+    return list(_NAMES)
+
+
+def setting_help(name: str) -> str:
+    r"""Returns the description of a setting with its default, by its dotted name."""
+    part, _, key = name.rpartition(".")
+    kind: Any = SECTIONS[part] if part else Config
+    field = kind.__pydantic_fields__[key]
+    default = "" if field.is_required() else f" [{field.default}]"
+    return f"{' '.join((field.description or '').split())}{default}"

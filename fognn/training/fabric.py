@@ -1,94 +1,148 @@
 r"""Devices, processes and threads, with Lightning's Fabric."""
 
 import inspect
+import multiprocessing
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
+from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
+from torch.nn import Module, SyncBatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from fognn.training.config import Config, MachineConfig
-from fognn.training.environment import cores, device_of
+from fognn.training.environment import device_of
+from fognn.utils.errors import FognnError, Stopped, TrainingError
+from fognn.utils.own_code import import_asked
 
-__all__ = ["check_threads", "make_fabric", "rank", "threads_of", "without_denormals", "world"]
+__all__ = [
+    "by_torchrun",
+    "make_fabric",
+    "on_ranks",
+    "rank",
+    "share_buffers",
+    "threads_of",
+    "with_norms",
+    "without_denormals",
+]
 
 
-_FEWEST_THREADS = 64  # allowed on any machine
-
-
-def world() -> tuple[int, int]:
-    r"""Returns the numbers of processes and of machines that torchrun started; ``(1, 1)`` without
-    torchrun."""
-    if not torch.distributed.is_torchelastic_launched():
-        return 1, 1
-    return int(os.environ["WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
+def by_torchrun() -> bool:
+    r"""Returns whether torchrun has started this process."""
+    return torch.distributed.is_torchelastic_launched()
 
 
 def rank() -> int:
     r"""Returns the rank of this process under torchrun; 0 without torchrun."""
-    return int(os.environ["RANK"]) if torch.distributed.is_torchelastic_launched() else 0
+    return int(os.environ["RANK"]) if by_torchrun() else 0
 
 
-def make_fabric(config: Config, logger: Any = None) -> Fabric:
-    r"""Returns a Fabric for this process, alone or one of several that torchrun started.
+def make_fabric(config: Config) -> Fabric:
+    r"""Returns a Fabric for this process, alone or one of those that torchrun has started; or one
+    that can start ``machine.ranks`` processes, see :func:`on_ranks`.
 
     Args:
         config (Config): The run, with its device and precision.
-        logger (Logger, optional): A logger of Lightning. (default: :obj:`None`)
     """
-    world_size, nodes = world()
-    if config.training.batch_size % world_size:
+    ranks, nodes = config.machine.ranks, 1
+    if by_torchrun():
+        ranks, nodes = int(os.environ["WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
+    if config.training.batch_size % ranks:
         raise ValueError(
             f"config: training.batch_size must be a multiple of the number of ranks, got "
-            f"{config.training.batch_size} and {world_size}"
+            f"{config.training.batch_size} and {ranks}"
         )
     fabric = Fabric(
         accelerator=device_of(config.machine.device),
-        devices=world_size // nodes,
+        devices=ranks // nodes,
         num_nodes=nodes,
-        strategy=_ddp() if world_size > 1 else "auto",
+        strategy=_ddp() if ranks > 1 else "auto",
         precision=config.precision,
-        loggers=logger,
     )
-    fabric.launch()
+    if ranks == 1 or by_torchrun():
+        fabric.launch()
     return fabric
 
 
 def _ddp() -> DDPStrategy:
-    r"""Returns the strategy for several ranks, without the broadcast of buffers at each forward.
-
-    Buffers are equal on all ranks anyway (see :func:`~fognn.training.sync_norm.synchronise`), and
-    the broadcast would hang in evaluation, where one rank can have one batch more than another.
-    """
+    r"""Returns the strategy for several ranks, without the broadcast of buffers at each forward,
+    which would hang in evaluation, where one rank can have one batch more than another."""
     # Torch renamed the option, and warns about the old name.
     known = inspect.signature(DistributedDataParallel).parameters
     name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
     # The edge output of GatedGCN's last layer is not used, so some weights get no gradient.
     options: dict[str, Any] = {name: False, "find_unused_parameters": True}
-    return DDPStrategy(**options)
+    return DDPStrategy(start_method="popen" if by_torchrun() else "spawn", **options)
 
 
-def check_threads(machine: MachineConfig) -> None:
-    r"""Raises if a run has many more threads than this machine has cores. Thousands of threads wait
-    for each other without end, or exceed what the system allows, which ends the process.
-
-    The limit depends on the machine, so a :class:`~fognn.training.Config` of another one can be
-    read.
+def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> Any:
+    r"""Calls ``function(fabric, *arguments)`` on each rank; returns the result of the first.
 
     Args:
-        machine (MachineConfig): The machine of the run.
+        config (Config): The run.
+        function (Callable): The function.
+        *arguments: Its other arguments.
     """
-    here = cores()
-    most = max(_FEWEST_THREADS, 4 * here)
-    if machine.threads is not None and machine.threads > most:
-        raise ValueError(
-            f"config: machine.threads must be at most {most} on this machine, which has {here} "
-            f"cores, got {machine.threads}"
-        )
+    fabric = make_fabric(config)
+    if config.machine.ranks == 1 or by_torchrun():
+        return function(fabric, *arguments)
+    try:
+        call: Any = _on_rank
+        found = fabric.launch(call, function, *arguments)
+    except (ProcessExitedException, ProcessRaisedException) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise TrainingError(
+            f"a rank ended ({reason}), so the others were stopped: the same command resumes the "
+            "run after its last finished epoch"
+        ) from error
+    except KeyboardInterrupt as error:  # which the ranks get, too
+        for child in multiprocessing.active_children():
+            child.join()
+        raise Stopped("stopped: the same command resumes the run") from error
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def _on_rank(fabric: Fabric, function: Callable[..., Any], *arguments: Any) -> Any:
+    # An error is returned, because the process that started the ranks would get its text only.
+    import_asked()
+    try:
+        return function(fabric, *arguments)
+    except (ValueError, ImportError, FognnError, Stopped) as error:
+        if fabric.global_rank:
+            print(f"fognn: rank {fabric.global_rank}: {error}", file=sys.stderr, flush=True)
+        return error
+
+
+def with_norms(net: Module, fabric: Fabric) -> Module:
+    r"""Returns the network of one of several ranks. On GPUs, norms over the batch have the
+    statistics of all ranks (:class:`torch.nn.SyncBatchNorm`), on CPUs those of their own rank.
+
+    Args:
+        net (torch.nn.Module): The network.
+        fabric (Fabric): The devices and ranks.
+    """
+    if fabric.world_size > 1 and fabric.device.type == "cuda":
+        return SyncBatchNorm.convert_sync_batchnorm(net)
+    return net
+
+
+def share_buffers(net: Module, fabric: Fabric) -> None:
+    r"""Gives all ranks the buffers of the first, which is the one that writes the checkpoints.
+
+    Args:
+        net (torch.nn.Module): The network.
+        fabric (Fabric): The devices and ranks.
+    """
+    if fabric.world_size > 1:
+        for buffer in net.buffers():
+            torch.distributed.broadcast(buffer, 0)
 
 
 @contextmanager
@@ -98,7 +152,6 @@ def threads_of(machine: MachineConfig) -> Iterator[None]:
     Args:
         machine (MachineConfig): The machine of the run.
     """
-    check_threads(machine)
     before = torch.get_num_threads()
     torch.set_num_threads(machine.threads or max(1, before // machine.ranks))
     try:

@@ -11,16 +11,13 @@ from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import folds_of, joint_fingerprint, task_of
 from fognn.training.objective import HIGHER_IS_BETTER
-from fognn.training.own_data import check_own, is_own
 from fognn.training.result import Result, Scores, summarise
 from fognn.training.run_folder import RunFolder, check_folder, finished, read_metrics
 
 __all__ = ["fit_folds"]
 
 
-def fit_folds(
-    config: Config, folder: Path, command: str, fit_fold: Callable[[Config, Path], Result]
-) -> Result:
+def fit_folds(config: Config, folder: Path, fit: Callable[..., Result], **rest: Any) -> Result:
     r"""Trains all folds one after another, or resumes an interrupted run.
 
     The folder has a run folder for each fold, and the mean of their curves in ``metrics.csv``. The
@@ -30,30 +27,28 @@ def fit_folds(
     Args:
         config (Config): The run, with ``data.fold=None``.
         folder (Path): The run folder.
-        command (str): The command that repeats the run.
-        fit_fold (Callable): Trains one fold in a folder.
+        fit (Callable): :func:`fognn.training.fit`, for one fold.
+        **rest: Its other arguments.
     """
     check_folder(folder, config, longer=True)
-    done = finished(folder, config)
+    done = None if rest["again"] else finished(folder, config)
     if done is not None:
         return done
     # Raises for an invalid setting before the folder is created.
-    if is_own(config.data):
-        check_own(config)
-    untrained_model(config, task_of(config.data))
-    run = RunFolder(folder, config)
+    untrained_model(config, task_of(config.data), rest["module"])
+    run = RunFolder(folder, config, rest["again"])
     try:
         if run.has_fewer_epochs(config):
             run.extend(config)
         results = []
         for fold in range(1, folds_of(config.data) + 1):
             part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
-            results.append(fit_fold(part, folder / f"fold-{fold}"))
+            results.append(fit(part, folder / f"fold-{fold}", **rest))
             run.log(f"fold {fold}: {results[-1]}")
         curves = [read_metrics(result.folder) for result in results]
         history = _mean_curve(curves)
         run.write_metrics(history)
-        result = _mean_result(config, folder, command, history, curves, results)
+        result = _mean_result(config, folder, rest["command"], history, curves, results)
         result.save()
         run.log(str(result))
         return result
@@ -112,6 +107,7 @@ def _mean_result(
         device=first.device,
         ranks=first.ranks,
         threads=first.threads,
+        initial_weights=first.initial_weights,
         commit=", ".join(dict.fromkeys(r.commit for r in results if r.commit)) or None,
         spread=_each(tests or vals, _spread),
         fingerprint=joint_fingerprint(result.fingerprint for result in results),

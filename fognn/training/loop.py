@@ -1,11 +1,8 @@
 r"""The training loop of one run."""
 
-import logging
 import math
 import time
-import warnings
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,13 +11,10 @@ import torch
 from lightning.fabric import Fabric
 from torch.nn import Module
 
-from fognn.models import Task, count_parameters
-from fognn.training.busy_cores import BusyCores
+from fognn.models import count_parameters
 from fognn.training.checkpoint import (
     content_of,
     read_checkpoint,
-    restore_best,
-    untrained_model,
     write_checkpoint,
 )
 from fognn.training.config import Config
@@ -32,138 +26,92 @@ from fognn.training.data import (
     open_split,
     queries_of,
     splits_of,
-    task_of,
 )
 from fognn.training.environment import commit
 from fognn.training.evaluation import answer, evaluate_model
-from fognn.training.fabric import make_fabric, rank, threads_of, without_denormals, world
+from fognn.training.fabric import (
+    on_ranks,
+    share_buffers,
+    threads_of,
+    with_norms,
+    without_denormals,
+)
 from fognn.training.loggers import make_logger
 from fognn.training.objective import Meter, loss_of, std_of
 from fognn.training.optimizer import Schedule, make_optimizer
-from fognn.training.out_of_memory import data_too_large, training_too_large
+from fognn.training.parts import Parts
 from fognn.training.progress import RunProgress
 from fognn.training.result import Result, summarise
-from fognn.training.run_folder import RunFolder, check_folder, finished
+from fognn.training.run_folder import RunFolder, check_folder, finished, in_use
 from fognn.training.signals import StopSignals
 from fognn.training.state import State, step_seed
-from fognn.training.sync_norm import synchronise
+from fognn.training.user_module import first_weights
 from fognn.utils.errors import Stopped, TrainingError
-from fognn.utils.memory import memory_errors
 
-__all__ = ["LostRankError", "check_ranks", "fit_one"]
+__all__ = ["Parts", "fit_one"]
 
 # Epochs in which a run must have a finite validation loss.
 _FIRST_EPOCHS = 10
 
 
-@dataclass
-class Parts:
-    r"""The network and the loaders of a run.
-
-    Args:
-        task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
-            images.
-        classes (int): Number of classes, or of values.
-        net (torch.nn.Module): The untrained network.
-        train (Loader): The training batches of this rank.
-        val (Loader): The validation batches.
-    """
-
-    task: Task | None
-    classes: int
-    net: Module
-    train: Loader
-    val: Loader
-
-    @classmethod
-    def of(cls, config: Config) -> "Parts":
-        r"""Builds the network and opens the loaders."""
-        task = task_of(config.data)
-        return cls(
-            task,
-            task.out_channels if task is not None else config.data.n_way,
-            untrained_model(config, task),
-            open_split(config, "train", rank(), world()[0]),
-            open_split(config, "val"),
-        )
-
-
-class LostRankError(TrainingError):
-    r"""Another rank has ended."""
-
-
-@without_denormals()
 def fit_one(
     config: Config,
     folder: Path,
+    *,
+    data: Any,
+    module: Module | None,
     command: str,
-    quiet: bool = False,
-    logger: str | None = None,
+    quiet: bool,
+    logger: str | None,
+    again: bool,
 ) -> Result:
-    r"""Trains a run in this process, resumes an interrupted one or one with fewer epochs, or reads
-    a finished one. With several ranks, it is called in each of them.
-
-    Args:
-        config (Config): The run.
-        folder (Path): The run folder.
-        command (str): The command that repeats the run, for messages and ``result.json``.
-        quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
-        logger (str, optional): A logger of :obj:`fognn.training.loggers.LOGGERS`.
-            (default: :obj:`None`)
-    """
-    if quiet:
-        logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    r"""Trains a single run, see :func:`fognn.training.fit`."""
     check_folder(folder, config, longer=True)
-    done = finished(folder, config)
-    if done is not None:
-        return done
-    first = rank() == 0
+    if not again:
+        done = finished(folder, config)
+        if done is not None:
+            return done
+    if in_use(folder):  # here, before several ranks are started
+        raise TrainingError(f"{folder} is in use: another process trains in it")
+    return on_ranks(config, _fit, config, folder, data, module, command, quiet, logger, again)
+
+
+@without_denormals()
+def _fit(
+    fabric: Fabric,
+    config: Config,
+    folder: Path,
+    data: Any,
+    module: Module | None,
+    command: str,
+    quiet: bool,
+    logger: str | None,
+    again: bool,
+) -> Result:
+    r"""Trains a run on one rank."""
+    first = fabric.global_rank == 0
     # Before the folder is created, so that invalid settings or data leave no folder.
-    with memory_errors(data_too_large(config)):
-        parts = Parts.of(config)
-    run = RunFolder(folder, config) if first else None
+    parts = Parts.of(config, fabric.global_rank, fabric.world_size, data, module)
+    run = RunFolder(folder, config, again) if first else None
     try:
-        own = make_logger(logger, folder, config) if first and logger is not None else None
+        fabric.barrier()
+        extra = make_logger(logger, folder, config) if run and logger is not None else None
+        weights = ""
+        if module is not None:
+            keep = bool(config.model.settings.get("keep_weights"))
+            weights = first_weights(module, keep, config.seed)
         # Each step seeds torch, which must not change the caller's random state.
-        with (
-            memory_errors(training_too_large(config, folder)),
-            threads_of(config.machine),
-            torch.random.fork_rng(devices=[]),
-        ):
-            fabric = make_fabric(config, own)
-            return _train(config, parts, folder, run, fabric, command, quiet or not first)
+        with threads_of(config.machine), torch.random.fork_rng(devices=[]):
+            return _train(
+                config, parts, folder, run, fabric, command, quiet or not first, extra, weights
+            )
     except (TrainingError, Stopped) as error:
         if run is not None:
             run.log(str(error))
         raise
-    except RuntimeError as error:
-        if not _lost_rank(error):
-            raise
-        lost = (
-            f"rank {rank()} lost the connection to another rank, which has ended; the checkpoint "
-            f"of the last finished epoch is in {folder}; to resume: {command}"
-        )
-        if run is not None:
-            run.log(lost)
-        raise LostRankError(lost) from error
     finally:
         if run is not None:
             run.close()
-
-
-def check_ranks(folder: Path, batch: int, ranks: int) -> None:
-    r"""Raises if several ranks are to resume a run within an epoch.
-
-    Args:
-        folder (Path): The run folder.
-        batch (int): The number of batches of the epoch that the saved state has seen.
-        ranks (int): The number of ranks.
-    """
-    if ranks > 1 and batch:  # only a single process saves within an epoch
-        raise TrainingError(
-            f"the run in {folder} was interrupted within an epoch: machine.ranks must be 1 to "
-            f"resume it, got {ranks}"
-        )
 
 
 def _train(
@@ -174,12 +122,13 @@ def _train(
     fabric: Fabric,
     command: str,
     quiet: bool,
+    logger: Any,
+    first_weights: str,
 ) -> Result:
-    training, task, net = config.training, parts.task, parts.net
+    training, task = config.training, parts.task
     train, val, classes, std = parts.train, parts.val, parts.classes, std_of(task)
     queries = queries_of(config.data)
-    if fabric.world_size > 1:
-        net = synchronise(net)
+    net = with_norms(parts.net, fabric)
     module: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
     adam = make_optimizer(config, net.parameters())
     schedule = Schedule(training, adam, len(train))
@@ -199,18 +148,17 @@ def _train(
             optimizer.load_state_dict(saved["optimizer"])
             schedule.load_state_dict(saved["schedule"])
             state = State.from_dict(saved["state"])
-        check_ranks(folder, state.batch, fabric.world_size)
-        if run is not None and state.best_epoch:
-            done = 0 if state.batch else len(state.history)
-            if restore_best(run.best, config, task, saved, done, state.best_epoch):
-                run.log(f"{run.best.name} was missing or damaged: written again from last.ckpt")
+        if state.batch and fabric.world_size > 1:  # only a single process saves within an epoch
+            raise TrainingError(
+                f"the run in {folder} was interrupted within an epoch: machine.ranks must be 1 to "
+                f"resume it, got {fabric.world_size}"
+            )
         if state.stopped == "epochs" and len(state.history) < training.epochs:
             state.stopped = ""  # the run had fewer epochs
     if run is not None and run.has_fewer_epochs(config):
         if state.best_epoch:  # as a run that had this number of epochs would have written it
             best = read_checkpoint(run.best)
-            with content_of(run.best):
-                content = {"model": best["model"], "epoch": best["epoch"]}
+            content = {"model": best["model"], "epoch": best["epoch"]}
             write_checkpoint(run.best, config, task, content)
         run.extend(config)
 
@@ -220,33 +168,32 @@ def _train(
 
     def save() -> None:
         if run is not None:
-            write_checkpoint(
-                run.last,
-                config,
-                task,
-                {
-                    "model": net.state_dict(),
-                    "optimizer": adam.state_dict(),
-                    "schedule": schedule.state_dict(),
-                    "data": data,
-                    "state": state.to_dict(),
-                },
-            )
+            content = {
+                "model": net.state_dict(),
+                "optimizer": adam.state_dict(),
+                "schedule": schedule.state_dict(),
+                "data": data,
+                "state": state.to_dict(),
+            }
+            write_checkpoint(run.last, config, task, content)
             if state.history:
                 run.write_metrics(state.history)
+
+    def evaluate(loader: Loader) -> dict[str, float]:
+        share_buffers(net, fabric)
+        return evaluate_model(model, loader, training, classes, fabric, std, queries)
 
     progress = RunProgress(config, len(train), len(state.history), quiet)
     if run is not None:
         begun = f"resumes after epoch {len(state.history)}" if run.last.exists() else "begins"
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
-        for note in notes_of(config.data):
+        notes = [f"first weights: {first_weights}"] if first_weights else []
+        for note in [*notes_of(config.data), *notes]:
             run.log(note)
             progress.note(note)
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
             run.write_metrics(state.history)
-    on_cpu = fabric.device.type == "cpu"
-    busy = BusyCores(torch.get_num_threads() if on_cpu else 1)
     with closing(progress), StopSignals() as signals:
         while not state.stopped:
             epoch = len(state.history)
@@ -276,9 +223,6 @@ def _train(
                 schedule.end_step()
                 meter.update(prediction, target, loss)
                 progress.step(value)
-                if run is not None and (slow := busy.message()):
-                    run.log(slow)
-                    warnings.warn(slow, stacklevel=2)
                 if signals.asked:
                     place = f"epoch {epoch + 1} after batch {number + 1} of {len(train)}, the state"
                     if fabric.world_size == 1:
@@ -292,7 +236,7 @@ def _train(
             train_scores = meter.compute()
 
             start = time.perf_counter()
-            val_scores = evaluate_model(model, val, training, classes, fabric, std, queries)
+            val_scores = evaluate(val)
             what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
             if not math.isfinite(val_scores["loss"]):
                 if not _may_pass(net, state):
@@ -324,19 +268,21 @@ def _train(
                     write_checkpoint(run.best, config, task, content)
             save()
             progress.end(row)
-            fabric.log_dict({k: v for k, v in row.items() if k != "epoch"}, step=epoch + 1)
+            if logger is not None:
+                scores = {name: value for name, value in row.items() if name != "epoch"}
+                logger.log_metrics(scores, step=epoch + 1)
 
     test: dict[str, dict[str, float]] | None = None
     checksums = [data, fingerprint(val)]
     if "test" in splits_of(config.data):
         loader = open_split(config, "test")
         checksums.append(fingerprint(loader))
-        test = {"last": evaluate_model(model, loader, training, classes, fabric, std, queries)}
+        test = {"last": evaluate(loader)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt
         best = read_checkpoint(folder / "best.ckpt")
         with content_of(folder / "best.ckpt"):
             net.load_state_dict(best["model"])
-        test["best"] = evaluate_model(model, loader, training, classes, fabric, std, queries)
+        test["best"] = evaluate(loader)
     result = summarise(
         config,
         folder,
@@ -350,6 +296,7 @@ def _train(
         device=fabric.device.type,
         ranks=fabric.world_size,
         fingerprint=joint_fingerprint(checksums),
+        initial_weights=first_weights,
     )
     if run is not None:
         result.save()
@@ -376,12 +323,4 @@ def _diverged(what: str, value: float, lr: float) -> TrainingError:
         f"the {what}, at a learning rate of {lr:g}, is {value}: try a lower learning rate (--lr "
         f"{lr / 10:g}), and check the data for NaN; the checkpoint of the last finished epoch is "
         "kept"
-    )
-
-
-def _lost_rank(error: RuntimeError) -> bool:
-    r"""Returns whether a collective call failed because another process has ended."""
-    several = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return several and (
-        isinstance(error, torch.distributed.DistError) or "gloo" in str(error).lower()
     )

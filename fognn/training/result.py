@@ -1,26 +1,23 @@
 r"""The result of a finished run, stored in ``result.json``."""
 
-import json
 import statistics
-from dataclasses import asdict, dataclass, field, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fognn.training.config import Config
 from fognn.training.environment import environment, peak_memory
 from fognn.training.objective import HIGHER_IS_BETTER
-from fognn.utils.files import read_text, write_whole
+from fognn.utils.errors import first_problem
+from fognn.utils.files import write_whole
 
 __all__ = ["Result", "Scores", "summarise"]
 
 Scores = dict[str, dict[str, float]]
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(BaseModel):
     r"""The result of a finished run, with its scores in :attr:`metrics`.
 
     The best epoch is the one with the best validation metric over items. The test split is
@@ -29,7 +26,7 @@ class Result:
     end.
 
     Args:
-        folder (Path): The run folder.
+        folder (Path): The run folder. It is not in ``result.json``.
         command (str): The command that repeats or resumes the run.
         data (str): Name of the dataset.
         model (str): Name of the network.
@@ -39,9 +36,8 @@ class Result:
         higher_is_better (bool): Whether a higher metric is better.
         epochs (int): Number of trained epochs.
         best_epoch (int): The best epoch, from 1.
-        stopped (str): The reason why the training ended: ``"rate"`` (the learning rate fell below
-            ``min_lr``, in all folds of a run over folds) or ``"epochs"`` (the maximum number of
-            epochs was reached).
+        stopped (str): Why the training ended: ``"rate"`` (the learning rate fell below
+            ``min_lr``, in all folds of a run over folds) or ``"epochs"``.
         seconds_per_epoch (float): Median time of an epoch in seconds, with validation.
         seconds (float): Total time of all epochs in seconds, with validation.
         train (dict): Scores at the ``"last"`` and the ``"best"`` epoch: the ``"loss"``, and the
@@ -55,16 +51,17 @@ class Result:
         commit (str, optional): Commit, or commits, of fognn, if it was run from a clone.
         machine (dict): Operating system, processor, number of cores and memory.
         spread (dict, optional): Standard deviations over folds, for a run over folds.
-            (default: :obj:`None`)
-        folds (list, optional): Results of the folds, for a run over folds. (default: :obj:`[]`)
-        fingerprint (str, optional): Checksum of the graphs, or images, of all splits.
-            (default: :obj:`""`)
+        folds (list): Results of the folds, for a run over folds.
+        fingerprint (str): Checksum of the graphs, or images, of all splits.
         peak_memory (int, optional): Largest memory of the process in bytes, with the libraries and
             the data; on CUDA, the largest memory that tensors had on the device.
-            (default: :obj:`None`)
+        initial_weights (str): Where the weights of a network that was given as a Python object
+            come from; empty for a network by name.
     """
 
-    folder: Path
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+
+    folder: Path = Field(default=Path(), exclude=True)
     command: str
     data: str
     model: str
@@ -72,8 +69,8 @@ class Result:
     parameters: int
     metric: str
     higher_is_better: bool
-    epochs: int
-    best_epoch: int
+    epochs: int = Field(ge=1)
+    best_epoch: int = Field(ge=1)
     stopped: str
     seconds_per_epoch: float
     seconds: float
@@ -87,9 +84,28 @@ class Result:
     commit: str | None
     machine: dict[str, Any]
     spread: Scores | None = None
-    folds: list[dict[str, Any]] = field(default_factory=list)
+    folds: list[dict[str, Any]] = []
     fingerprint: str = ""
     peak_memory: int | None = None
+    initial_weights: str = ""
+
+    @field_validator("train", "val", "test", "spread")
+    @classmethod
+    def _complete(cls, scores: Scores | None) -> Scores | None:
+        if scores is None:
+            return None
+        for at in ("last", "best"):
+            missing = {"loss", "items", "batches"} - scores.get(at, {}).keys()
+            if missing:
+                raise ValueError(f"{at} must have {', '.join(sorted(missing))}")
+        return scores
+
+    @field_validator("metric")
+    @classmethod
+    def _known(cls, metric: str) -> str:
+        if metric not in HIGHER_IS_BETTER:
+            raise ValueError(f"must be one of {', '.join(HIGHER_IS_BETTER)}")
+        return metric
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -115,76 +131,38 @@ class Result:
 
     def save(self) -> None:
         r"""Writes ``result.json`` into the folder."""
-        content = asdict(self)
-        del content["folder"]
         with write_whole(self.folder / "result.json") as temporary:
-            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: str | Path) -> "Result":
         r"""Reads the result of a run folder; raises unless the run has finished."""
         path = Path(folder) / "result.json"
+        if not path.is_file():
+            raise ValueError(f"{folder} is not a finished run: it has no result.json")
         try:
-            content = json.loads(read_text(path))
-            known = {entry.name for entry in fields(cls)}
-            given = {k: v for k, v in content.items() if k in known}
-            result: Result = _adapter().validate_python({**given, "folder": Path(folder)})
-            _check(result)
-            return result
-        except FileNotFoundError as error:
-            raise ValueError(f"{folder} is not a finished run: it has no result.json") from error
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            read = cls.model_validate_json(path.read_bytes())
+        except ValidationError as error:
             raise ValueError(
-                f"{path} is not a valid result ({_reason(error)}): remove it and train the run "
-                "again, which resumes from last.ckpt"
+                f"{path} is not a valid result ({first_problem(error)}): remove it and train the "
+                "run again, which resumes from last.ckpt"
             ) from error
+        return read.model_copy(update={"folder": Path(folder)})
 
     def __str__(self) -> str:
         name = self.metric.replace("_", " ")
         unit = " %" if "accuracy" in self.metric else ""
         split = "val" if self.test is None else "test"
         scores = self.val if self.test is None else self.test
-        parts = [
-            f"{at} epoch {scores[at]['items']:.4f}{_within(scores[at])}{unit}"
-            for at in ("last", "best")
-        ]
+        parts = []
+        for at in ("last", "best"):
+            within = f" ± {scores[at]['interval']:.2f}" if "interval" in scores[at] else ""
+            parts.append(f"{at} epoch {scores[at]['items']:.4f}{within}{unit}")
         return (
             f"{self.model} on {self.data}, seed {self.seed}: {split} {name} at the "
             f"{' and at the '.join(parts)} ({self.epochs} epochs, best {self.best_epoch}, "
             f"{self.parameters:,} parameters)"
         )
-
-
-def _within(scores: dict[str, float]) -> str:
-    return f" ± {scores['interval']:.2f}" if "interval" in scores else ""
-
-
-@cache
-def _adapter() -> TypeAdapter[Result]:
-    return TypeAdapter(Result)
-
-
-def _reason(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-
-
-def _check(result: Result) -> None:
-    r"""Raises unless all scores are there, which the types do not say."""
-    if result.metric not in HIGHER_IS_BETTER:
-        raise ValueError(f"metric must be one of {', '.join(HIGHER_IS_BETTER)}")
-    if not 1 <= result.best_epoch <= result.epochs:
-        raise ValueError(f"best_epoch must be in 1..epochs, got {result.best_epoch}")
-    for name in ("train", "val", "test", "spread"):
-        scores = getattr(result, name)
-        if scores is None and name in ("test", "spread"):
-            continue
-        for at in ("last", "best"):
-            missing = {"loss", "items", "batches"} - scores.get(at, {}).keys()
-            if missing:
-                raise ValueError(f"{name}.{at} must have {', '.join(sorted(missing))}")
 
 
 def summarise(

@@ -2,8 +2,8 @@ r"""The run folder: its files, and its lock."""
 
 import csv
 import io
+import sys
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,13 @@ from filelock import FileLock, Timeout
 from fognn.training.config import Config
 from fognn.training.result import Result
 from fognn.utils.errors import TrainingError
-from fognn.utils.files import disk_error, read_text, write_whole
+from fognn.utils.files import write_whole
 
 __all__ = ["RunFolder", "check_folder", "finished", "in_use", "read_metrics"]
 
 TIMES = ("train_seconds", "val_seconds")
+# The result first: a kill in between leaves a run that is not finished.
+_FILES = ("result.json", "last.ckpt", "best.ckpt", "metrics.csv", "log.txt", "config.yaml")
 
 
 class RunFolder:
@@ -25,26 +27,28 @@ class RunFolder:
     Args:
         path (Path): The folder. It is created if it does not exist.
         config (Config): The run. A run with fewer epochs can be in the folder, see :meth:`extend`.
+        again (bool, optional): If set to :obj:`True`, removes what the folder has of the run.
+            (default: :obj:`False`)
 
     Raises:
         ValueError: If the folder is not empty and not of this run.
         TrainingError: If another process has locked it.
     """
 
-    def __init__(self, path: Path, config: Config) -> None:
+    def __init__(self, path: Path, config: Config, again: bool = False) -> None:
         self.path = path
         check_folder(path, config, longer=True)
+        path.mkdir(parents=True, exist_ok=True)
+        self.lock = FileLock(path / ".lock")
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            self.lock = FileLock(path / ".lock")
             self.lock.acquire(timeout=0)
         except Timeout as error:
             raise TrainingError(f"{path} is in use: another process trains in it") from error
-        except OSError as error:
-            raise disk_error(path, error) from error
         # Temporary files of a process that was killed while it wrote.
         for left in path.glob(".tmp-*"):
             left.unlink(missing_ok=True)
+        for name in _FILES if again else ():
+            (path / name).unlink(missing_ok=True)
         if not self.config_file.exists():
             self._write(self.config_file, config.to_yaml())
 
@@ -60,10 +64,7 @@ class RunFolder:
         Args:
             config (Config): The run, with the new number of epochs.
         """
-        try:
-            (self.path / "result.json").unlink(missing_ok=True)
-        except OSError as error:
-            raise disk_error(self.path / "result.json", error) from error
+        (self.path / "result.json").unlink(missing_ok=True)
         self._write(self.config_file, config.to_yaml())
 
     def close(self) -> None:
@@ -88,11 +89,8 @@ class RunFolder:
     def log(self, text: str) -> None:
         r"""Appends a line with the time to ``log.txt``."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-        try:
-            with open(self.path / "log.txt", "a", encoding="utf-8") as file:
-                file.write(f"{stamp}  {text}\n")
-        except OSError as error:
-            raise disk_error(self.path / "log.txt", error) from error
+        with open(self.path / "log.txt", "a", encoding="utf-8") as file:
+            file.write(f"{stamp}  {text}\n")
 
     def write_metrics(self, history: list[dict[str, Any]]) -> None:
         r"""Writes ``metrics.csv``, one line for each epoch."""
@@ -152,6 +150,8 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
 
 def in_use(path: Path) -> bool:
     r"""Returns whether a process trains in the folder."""
+    if not (path / ".lock").exists():
+        return False
     lock = FileLock(path / ".lock")
     try:
         lock.acquire(timeout=0)
@@ -173,14 +173,15 @@ def finished(path: Path, config: Config) -> Result | None:
         return None
     result = Result.read(path)
     if Config.read(path / "config.yaml").training.epochs >= config.training.epochs:
+        print(f"fognn: already finished in {path}; --again trains it anew", file=sys.stderr)
         return result
     if result.stopped != "rate":
         return None
-    warnings.warn(
-        f"the run in {path} ended after {result.epochs} epochs because its learning rate fell "
-        f"below {config.training.min_lr:g}: with at most {config.training.epochs} epochs it would "
-        "be the same, so it is left as it is",
-        stacklevel=2,
+    print(
+        f"fognn: already finished in {path}: its learning rate fell below "
+        f"{config.training.min_lr:g} after {result.epochs} epochs, so more of them change nothing; "
+        "--again trains it anew",
+        file=sys.stderr,
     )
     return result
 
@@ -189,15 +190,12 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     r"""Reads ``metrics.csv``: one dict of numbers for each epoch."""
     path = folder / "metrics.csv"
     try:
-        rows = list(csv.DictReader(io.StringIO(read_text(path), newline="")))
-        history = [
-            {name: int(text) if name == "epoch" else float(text) for name, text in row.items()}
-            for row in rows
-        ]
+        with open(path, newline="", encoding="utf-8") as file:
+            return [
+                {name: int(text) if name == "epoch" else float(text) for name, text in row.items()}
+                for row in csv.DictReader(file)
+            ]
     except FileNotFoundError as error:
         raise ValueError(f"{path} does not exist: the run has not finished an epoch yet") from error
-    except (ValueError, TypeError, csv.Error) as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(f"{path} must have a number in each cell: {error}") from error
-    if history and "epoch" not in history[0]:
-        raise ValueError(f"{path} must have the column 'epoch', it has {list(history[0])}")
-    return history

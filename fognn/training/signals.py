@@ -2,7 +2,7 @@ r"""SIGINT (Ctrl-C) and SIGTERM as a flag that the loop checks after each step."
 
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 __all__ = ["StopSignals"]
@@ -26,12 +26,7 @@ class StopSignals:
                 self.before[number] = signal.signal(number, self._remember)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._restore()
 
     def _remember(self, number: int, frame: FrameType | None) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fognn.report.drawings.data_report import report_csv
+from fognn.report.data import report_csv
 
 FILE = Path(__file__).parents[2] / "examples" / "molecules.csv"
 

@@ -61,12 +61,15 @@ def test_fog_has_the_paper_s_form(row: Row) -> None:
     for fog in fogs:
         assert fog.act is None
         assert fog._relu
-        assert fog.act_first
+        assert fog.act_first is True
         for norm in (fog.norm_1, fog.norm_2):
             assert isinstance(norm, BatchNorm)
             assert norm.module.eps == 1e-5
     config = config_of(row)
-    assert not {"fog_norm", "fog_act", "fog_eps", "fog_act_first"} & config.model.settings.keys()
+    assert not {"fog_norm", "fog_act", "fog_eps"} & config.model.settings.keys()
+    assert config.model.settings.get("fog_act_first") is (
+        True if fogs and not row.few_shot else None
+    )
 
 
 def test_other_readings_of_the_paper() -> None:

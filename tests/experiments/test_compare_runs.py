@@ -18,7 +18,7 @@ from fognn.experiments.reproduce import reproduce
 from fognn.experiments.search import Choices, choices_file
 from fognn.models import count_parameters, create_model
 from fognn.models.registry import FOG_SETTINGS, HOSTS
-from fognn.training.config_section import assignments, flat
+from fognn.training.settings import assignments, flat
 from fognn.training.data import task_of
 
 SMALL = {"epochs": 1, "batch_size": 8, "threads": 1}

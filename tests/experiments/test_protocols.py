@@ -15,7 +15,7 @@ from fognn.experiments.tables import TABLES, plan
 from fognn.models import count_parameters, list_models
 from fognn.training import TrainingConfig
 from fognn.training.checkpoint import untrained_model
-from fognn.training.config_section import assignments
+from fognn.training.settings import assignments
 from fognn.training.data import PLAIN_ZINC, few_shot, task_of
 
 ROWS = rows()

@@ -21,7 +21,7 @@ from fognn.experiments.tables import plan, runs_of
 from fognn.models import count_parameters
 from fognn.models.registry import new_model
 from fognn.training import Config
-from fognn.training.config_section import assignments
+from fognn.training.settings import assignments
 from fognn.training.data import task_of
 
 

@@ -69,7 +69,7 @@ def test_kinds_of_fog(name: str) -> None:
     for kind in FOG_KINDS[1:]:
         found = [m for m in network(fog_kind=kind).modules() if isinstance(m, FOG)]
         assert [(type(fog), fog.kind, fog.act_first) for fog in found] == [
-            (FOGControl, kind, True)
+            (FOGControl, kind, False)
         ] * 2
 
 
@@ -85,9 +85,9 @@ def test_norm_and_activation_of_fog(name: str) -> None:
             assert isinstance(norm, LayerNorm)
             assert norm.eps == 0.1
         assert isinstance(fog.act, torch.nn.GELU)
-    assert not any(fog.act_first for fog in fogs(fog_act_first=False))
-    for fog in fogs(fog_norm=None, fog_act=None, fog_eps=None):  # the paper's form
-        assert fog.act_first
+    assert all(fog.act_first for fog in fogs(fog_act_first=True))
+    for fog in fogs(fog_norm=None, fog_act=None, fog_eps=None):
+        assert not fog.act_first
         assert isinstance(fog.norm_1, BatchNorm)
         assert fog.norm_1.module.eps == fog.norm_2.module.eps == 1e-5
         assert fog.act is None
@@ -95,7 +95,7 @@ def test_norm_and_activation_of_fog(name: str) -> None:
 
 
 def test_dead_units_are_reported_once_for_a_network() -> None:
-    net = create_model("gcn+fog", TASK)
+    net = create_model("gcn+fog", TASK, fog_act_first=True)
     fogs = [module for module in net.modules() if isinstance(module, FOG)]
     fogs[1].norm_1.module.running_var[0] = 0
     fogs[2].norm_2.module.running_var[1] = 0
@@ -106,7 +106,7 @@ def test_dead_units_are_reported_once_for_a_network() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         net.train().eval()
-        create_model("gcn+fog", TASK).eval()
+        create_model("gcn+fog", TASK, fog_act_first=True).eval()
 
 
 @pytest.mark.parametrize(

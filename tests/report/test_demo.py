@@ -10,7 +10,7 @@ from run_folders import write_run
 
 from fognn.experiments.pool import Job, Outcome
 from fognn.experiments.reproduce import reproduce
-from fognn.training.config_section import flat
+from fognn.training.settings import flat
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 SCORES = {"gcn": (53.5, 54.0), "gcn+fog": (57.0, 57.4)}

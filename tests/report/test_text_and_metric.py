@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fognn.report.metric import METRICS
-from fognn.report.text import capital, joined, many, number, percents, shortened, text_table
+from fognn.report.text import capital, joined, number, percents, pluralize, shortened, text_table
 
 # --- words ---
 
@@ -35,7 +35,7 @@ def test_shortened_in_the_middle() -> None:
 
 
 def test_many() -> None:
-    assert [many(n, "epoch") for n in (0, 1, 2, 1000)] == [
+    assert [pluralize(n, "epoch") for n in (0, 1, 2, 1000)] == [
         "0 epochs", "1 epoch", "2 epochs", "1,000 epochs",
     ]  # fmt: skip
 

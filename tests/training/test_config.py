@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fognn.training import Config, DataConfig, MachineConfig, ModelConfig, TrainingConfig
 from fognn.training.config import SECTIONS, setting_name
-from fognn.training.config_section import assignments, field_help, flat
+from fognn.training.config import assignments, field_help, flat
 
 BASE = Config(DataConfig("ZINC"), ModelConfig("gcn", {"channels": 8}), TrainingConfig("l1", "mae"))
 

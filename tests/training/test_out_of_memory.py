@@ -230,13 +230,13 @@ def test_fognn_data(
     def full(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("fognn.report.drawings.data_report.read_molecules", full)
+    monkeypatch.setattr("fognn.report.data.read_molecules", full)
     run_main(monkeypatch, "data", "big.csv", "--draw", "0")
     assert capsys.readouterr().err == (
         "fognn: out of memory: big.csv is too large for this machine, name a file with fewer or "
         "smaller graphs\n"
     )
-    monkeypatch.setattr("fognn.report.drawings.data_report.count", full)
+    monkeypatch.setattr("fognn.report.data.count", full)
     run_main(monkeypatch, "data", "cluster", "--draw", "0")
     assert "out of memory: read one split (--split test)" in capsys.readouterr().err
     run_main(monkeypatch, "data", "cluster", "--draw", "0", "--split", "test")

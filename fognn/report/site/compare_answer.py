@@ -11,7 +11,7 @@ from fognn.experiments.scores import peak_memory, score_of, validation_of
 from fognn.report.claims import FEW, verdict_of
 from fognn.report.metric import METRICS, Metric
 from fognn.report.site.run_page import settings_of
-from fognn.report.text import capital, joined, many
+from fognn.report.text import capital, joined, pluralize
 
 __all__ = ["AT", "OVER", "NetworkRow", "network_rows", "sentence_of", "winner_of"]
 
@@ -192,7 +192,7 @@ def _amount(row: NetworkRow, signed: bool = False) -> str:
 
 def _over(row: NetworkRow) -> str:
     assert row.paired is not None
-    return many(row.paired.pairs, row.paired.over)
+    return pluralize(row.paired.pairs, row.paired.over)
 
 
 def _note(row: NetworkRow) -> str:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 r"""The content of the front page and of the page of each table, for their templates."""
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from fognn.report.site.curves import compared_figures
 from fognn.report.site.figures import Figure
 from fognn.report.site.plots import effect_figure, results_figure, time_figure, widths_figure
 from fognn.report.tables.notes import commits_of, published_notes, rates_notes
-from fognn.report.text import NONE, capital, joined, many
+from fognn.report.text import NONE, capital, joined, pluralize
 
 __all__ = [
     "DIFFERENCE",
@@ -104,7 +105,7 @@ def _verdicts(judged: Sequence[Judgement]) -> str:
         verdict: sum(judgement.verdict == verdict for judgement in judged) for verdict in _COUNTS
     }
     parts = [f"{count} {_COUNTS[verdict][count > 1]}" for verdict, count in counts.items() if count]
-    return f"Of {many(len(judged), 'claim')} of the paper, {joined(parts)}."
+    return f"Of {pluralize(len(judged), 'claim')} of the paper, {joined(parts)}."
 
 
 def _claim(judgement: Judgement) -> dict[str, Any]:
@@ -158,7 +159,7 @@ def _made(measurements: Measurements) -> str:
     hours = sum(entry.result["seconds"] for entry in entries) / 3600
     devices = joined(sorted({str(entry.result["device"]).upper() for entry in entries}))
     return (
-        f"It rests on {many(len(entries), 'finished run')} ({span}; {hours:,.1f} hours of training "
+        f"It rests on {pluralize(len(entries), 'finished run')} ({span}; {hours:,.1f} hours of training "
         f"on {devices}, from commit {joined(commits_of(entry.result for entry in entries))})."
     )
 
@@ -319,19 +320,19 @@ def _summary(lines: Sequence[TableLine]) -> str:
         return "Not measured yet" + ": the figures are those of the paper" * _printed(lines) + "."
     whose = " of the paper" * _printed(lines)
     sentences = [
-        f"{len(measured)} of {many(len(rows), 'row')}{whose} measured, {many(runs, 'run')}."
+        f"{len(measured)} of {pluralize(len(rows), 'row')}{whose} measured, {pluralize(runs, 'run')}."
     ]
     paired = [line for line in rows if line.paired is not None]
     if paired:
         ahead = sum(_advantage(line) > 0 for line in paired)
         behind = sum(_advantage(line) < 0 for line in paired) or "none"
         if rows[0].paper.control:
-            count = f"{ahead} of {many(len(paired), 'control')}"
+            count = f"{ahead} of {pluralize(len(paired), 'control')}"
             sentences.append(
                 f"FOG had a better result than {count}, and a worse one than {behind}."
             )
         else:
-            count = f"{ahead} of {many(len(paired), 'host')}"
+            count = f"{ahead} of {pluralize(len(paired), 'host')}"
             sentences.append(f"{count} had a better result with FOG, and {behind} a worse one.")
         verdicts = [verdict_of(line.paired, metric_of(line)) for line in paired]
         better, worse = (verdicts.count(verdict) or "none" for verdict in ("holds", "fails"))

@@ -27,7 +27,7 @@ from fognn.report.site.figures import (
     run_points,
     window,
 )
-from fognn.report.text import capital, many
+from fognn.report.text import capital, pluralize
 
 __all__ = ["effect_figure", "results_figure", "same_machine", "time_figure", "widths_figure"]
 
@@ -375,5 +375,5 @@ def _short(line: TableLine) -> str:
     r"""A label in two lines, for a narrow screen; the table has it in full."""
     parts = [name_of(line).replace(", ", "<br>", 1)]
     parts += [f"({line.variant})"] if line.variant else []
-    parts += [f"[{many(len(line.changed), 'setting')} changed]"] if line.changed else []
+    parts += [f"[{pluralize(len(line.changed), 'setting')} changed]"] if line.changed else []
     return "<br>".join(parts)

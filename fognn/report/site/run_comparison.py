@@ -17,7 +17,7 @@ from fognn.report.site.curves import MOST, compared_figures
 from fognn.report.site.pages import DIFFERENCE, cell, difference_cells, plus_minus
 from fognn.report.site.plots import same_machine
 from fognn.report.site.run_page import facts_of, settings_of
-from fognn.report.text import NONE, capital, joined, many, mebibytes
+from fognn.report.text import NONE, capital, joined, mebibytes, pluralize
 
 __all__ = ["View", "runs_context"]
 
@@ -101,7 +101,9 @@ def runs_context(entries: Sequence[LedgerEntry], view: View | None = None) -> di
 
 
 def _count(entries: Sequence[LedgerEntry]) -> str:
-    return f"{many(len(entries), 'run')} on {joined(sorted({entry.data for entry in entries}))}."
+    return (
+        f"{pluralize(len(entries), 'run')} on {joined(sorted({entry.data for entry in entries}))}."
+    )
 
 
 def _part(entries: Sequence[LedgerEntry], number: int, view: View) -> dict[str, Any]:
@@ -238,7 +240,7 @@ def _findings(line: TableLine, host: TableLine, metric: Metric, view: View) -> l
     text += f"{metric.number(host.mean or 0)}" + " %" * metric.percent
     text += f" ({metric.direction}); the difference is {metric.signed(paired.difference)}"
     if paired.interval is not None:
-        text += f", its 95 % interval over {many(paired.pairs, f'common {paired.over}')} "
+        text += f", its 95 % interval over {pluralize(paired.pairs, f'common {paired.over}')} "
         text += metric.interval(paired.interval)
     text += "."
     if paired.over == "fold":

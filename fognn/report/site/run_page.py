@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 r"""The content of the page of one run."""
 
 from typing import Any
@@ -7,8 +8,8 @@ from fognn.experiments.scores import score_of
 from fognn.report.measurements import AT, OVER
 from fognn.report.metric import METRICS
 from fognn.report.site.curves import run_figures
-from fognn.report.text import NONE, many
-from fognn.training.config_section import flat
+from fognn.report.text import NONE, pluralize
+from fognn.training.settings import flat
 
 __all__ = ["facts_of", "run_context", "settings_of"]
 
@@ -36,7 +37,7 @@ def run_context(title: str, entry: LedgerEntry, at: str = AT, over: str = OVER) 
     return {
         "title": f"{title}, seed {entry.seed}",
         "summary": (
-            f"{metric.label} {score}, as in the table, after {many(result['epochs'], 'epoch')} of "
+            f"{metric.label} {score}, as in the table, after {pluralize(result['epochs'], 'epoch')} of "
             f"{result['seconds_per_epoch']:.2f} s; the training ended because {stopped}."
         ),
         "figures": run_figures(entry, metric),

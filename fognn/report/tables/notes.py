@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fognn.experiments.comparison import TableLine
-from fognn.report.text import joined, many, percents
+from fognn.report.text import joined, percents, pluralize
 
 __all__ = ["commits_of", "notes_of", "numbers_of", "published_notes", "rates_notes"]
 
@@ -60,7 +60,7 @@ def notes_of(
         whose = "the row's" if _ours(lines) else "the paper's"
         notes.append(f"Not measured by {whose} protocol: {'; '.join(missing)}.")
     if hidden:
-        notes.append(f"Not shown: {many(hidden, 'run')} that a search tried and did not pick.")
+        notes.append(f"Not shown: {pluralize(hidden, 'run')} that a search tried and did not pick.")
     return [*notes, *_origin(lines)]
 
 
@@ -182,7 +182,7 @@ def _origin(lines: Sequence[TableLine]) -> list[str]:
     results = [entry.result for line in lines for entry in line.entries]
     machines = dict.fromkeys(
         f"{str(result.get('device')).upper()} {(result.get('machine') or {}).get('cpu')}, "
-        f"{many(result.get('threads') or 1, 'thread')} a run"
+        f"{pluralize(result.get('threads') or 1, 'thread')} a run"
         for result in results
     )
     return [f"Commit {joined(commits_of(results))}; {'; '.join(machines)}."]

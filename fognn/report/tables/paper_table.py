@@ -17,7 +17,7 @@ from fognn.report.tables.comparisons import comparisons_table
 from fognn.report.tables.forms import in_form
 from fognn.report.tables.notes import notes_of, numbers_of
 from fognn.report.tables.rates import rates_table
-from fognn.report.text import NONE, many
+from fognn.report.text import NONE, pluralize
 from fognn.utils import checks
 
 __all__ = ["FORMS", "report_table"]
@@ -187,7 +187,7 @@ def _record(line: TableLine, at: str, over: str, difference: str) -> dict[str, o
         difference: None if paired is None else paired.difference,
         "low": low,
         "high": high,
-        "pairs": None if paired is None else many(paired.pairs, paired.over),
+        "pairs": None if paired is None else pluralize(paired.pairs, paired.over),
         "epochs": line.epochs,
         "seconds_per_epoch": line.seconds_per_epoch,
         "commits": " ".join(dict.fromkeys(str(e.result.get("commit")) for e in line.entries)),

@@ -8,7 +8,7 @@ from fognn.experiments.search import choices_file
 from fognn.experiments.tables import TABLES
 from fognn.report.metric import METRICS, Metric
 from fognn.report.tables.forms import in_form
-from fognn.report.text import NONE, many
+from fognn.report.text import NONE, pluralize
 
 __all__ = ["rates_table"]
 
@@ -87,7 +87,7 @@ def _difference(paired: Paired | None, metric: Metric) -> str:
     text = metric.signed(paired.difference)
     if paired.interval is not None:
         text += f" {metric.interval(paired.interval)}"
-    return f"{text}, {many(paired.pairs, paired.over)}"
+    return f"{text}, {pluralize(paired.pairs, paired.over)}"
 
 
 def _note(table: str) -> str:

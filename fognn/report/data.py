@@ -1,7 +1,7 @@
-r"""The report of ``fognn data``: all datasets, one dataset, or a csv file of molecules."""
+r"""The output of ``fognn data``: all datasets, one dataset, or a csv file of molecules."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,7 @@ from fognn.data.catalog import CATALOG, DatasetInfo, where
 from fognn.data.few_shot import ImageSet
 from fognn.data.smiles_csv import column_names, read_molecules
 from fognn.data.statistics import count, count_graphs
-from fognn.report.drawings.drawing import Drawing, check_output, save_drawing
-from fognn.report.drawings.page import table_html
-from fognn.report.drawings.plots import pyplot
+from fognn.report.drawings import check_picture, save_drawing
 from fognn.report.text import number, text_table
 from fognn.utils.files import user_path
 
@@ -30,34 +28,24 @@ class DrawOptions:
     r"""The number of items to draw, and the file to write.
 
     Args:
-        many (int, optional): The number of graphs, or of classes of images; 0 for no drawing.
+        count (int, optional): The number of graphs, or of classes of images; 0 for no drawing.
             (default: :obj:`8`)
         output (Path, optional): The file. (default: a PNG with the name of the dataset in the
             current folder, if matplotlib is installed)
         seed (int, optional): The seed that chooses the items. (default: :obj:`0`)
     """
 
-    many: int = 8
+    count: int = 8
     output: Path | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.many < 0:
-            raise ValueError(f"DrawOptions: many must be at least 0, got {self.many}")
-        if not 0 <= self.seed < 2**64:
-            raise ValueError(f"DrawOptions: seed must be in [0, 2**64), got {self.seed}")
         if self.output is not None:
-            check_output(self.output)
-            if self.many:
-                pyplot()  # a missing package raises before the work
+            check_picture(self.output)
 
 
 def report_datasets(data: str | Path | None = None) -> str:
-    r"""The table of all datasets, and whether they are here.
-
-    Args:
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-    """
+    r"""The table of all datasets, and whether they are here."""
     header = ("name", "task", "size", "licence", "source", "here?")
     rows = [(e.name, e.task, e.size, e.licence, e.origin, where(e, data)) for e in CATALOG]
     return text_table(header, rows)
@@ -71,8 +59,6 @@ def report_dataset(
 ) -> Iterator[str]:
     r"""Gives the statistics of a dataset beside the published ones, then draws a few graphs.
 
-    Each part of the text is given as soon as it is ready.
-
     Args:
         entry (DatasetInfo): The dataset.
         split (str, optional): One split only. (default: all)
@@ -83,8 +69,6 @@ def report_dataset(
     if split is not None and split not in known:
         raise ValueError(f"split of {entry.name} must be one of {', '.join(known)}, got {split!r}")
     chosen = (split,) if split else known
-    if where(entry, data, chosen) == "generated":
-        yield f"{entry.name} is not in the cache yet: it is generated now, which takes seconds."
     columns: dict[str, dict[str, float]] = {}
     total: Any = None
     items: list[Any] = []
@@ -94,10 +78,9 @@ def report_dataset(
         counts = count(dataset)
         columns[name] = counts.statistics()
         total = counts if total is None else total + counts
-        if draw is not None and draw.many and name == chosen[0]:
-            items, captions = _choose(dataset, draw.many, draw.seed)
-        # PATTERN and TSP are large: one split at a time.
-        del dataset
+        if draw is not None and draw.count and name == chosen[0]:
+            items, captions = _choose(dataset, draw)
+        del dataset  # PATTERN and TSP are large: one split at a time
     if chosen == known:
         columns["all"] = total.statistics()
     header, rows = _table(entry, columns)
@@ -106,11 +89,12 @@ def report_dataset(
     yield from (f"published: {source}" for source in dict.fromkeys(f.source for f in entry.facts))
     if entry.note:
         yield f"note: {entry.note}"
-    if draw is not None and draw.many:
+    if items and draw is not None:
         title = f"{entry.name}, {chosen[0]}" if entry.splits else entry.name
-        drawing = Drawing(entry.kind, title, captions, items)
         stem = entry.name.lower() if split is None else f"{entry.name.lower()}-{split}"
-        yield from _draw(drawing, draw, stem, table_html(header, rows))
+        path = draw.output or Path(f"{stem}.png")
+        save_drawing(path, entry.kind, title, items, captions, header, rows)
+        yield f"drawn: {path}"
 
 
 def report_csv(
@@ -139,8 +123,6 @@ def report_csv(
         columns = column_names(path, target_column) if target_column is not None else ()
         found = read_molecules(path, smiles_column, columns, skip_bad=skip_bad)
     graphs, bad = found.graphs, found.bad
-    if not graphs:
-        raise ValueError(f"{path} must hold a molecule that can be read, it holds none")
     for line in bad[:_BAD_LINES]:
         yield f"skipped line {line.line}: {line.reason}"
     if len(bad) > _BAD_LINES:
@@ -151,14 +133,14 @@ def report_csv(
         yield f"target {found.targets}"
     if found.unlabelled:
         yield f"{found.unlabelled:,} molecules without a target are left out"
-    statistics = count_graphs(graphs).statistics()
-    header = ("statistic", path.name)
-    rows = [(name, number(value)) for name, value in statistics.items()]
+    header = ["statistic", path.name]
+    rows = [[name, number(value)] for name, value in count_graphs(graphs).statistics().items()]
     yield text_table(header, rows, right=[1])
-    if draw is not None and draw.many:
-        items, captions = _choose(graphs, draw.many, draw.seed, _molecule_caption)
-        drawing = Drawing("molecule", path.name, captions, items)
-        yield from _draw(drawing, draw, path.stem, table_html(header, rows))
+    if draw is not None and draw.count:
+        items, captions = _choose(graphs, draw)
+        output = draw.output or Path(f"{path.stem}.png")
+        save_drawing(output, "molecule", path.name, items, captions, header, rows)
+        yield f"drawn: {output}"
 
 
 def _table(
@@ -183,42 +165,21 @@ def _table(
     return header, rows
 
 
-def _choose(
-    dataset: Any, many: int, seed: int, caption: Callable[[int, Data], str] | None = None
-) -> tuple[list[Any], list[str]]:
-    generator = torch.Generator().manual_seed(seed)
+def _choose(dataset: Any, draw: DrawOptions) -> tuple[list[Any], list[str]]:
+    generator = torch.Generator().manual_seed(draw.seed)
     if isinstance(dataset, ImageSet):
-        classes = torch.randperm(len(dataset.classes), generator=generator)[:many].tolist()
+        order = torch.randperm(len(dataset.classes), generator=generator)
+        classes = order[: draw.count].tolist()
         members = [(dataset.labels == label).nonzero()[:_IMAGES, 0] for label in classes]
         return [dataset.read(m) for m in members], [dataset.classes[label] for label in classes]
-    chosen = torch.randperm(len(dataset), generator=generator)[:many].sort().values.tolist()
+    order = torch.randperm(len(dataset), generator=generator)
+    chosen = order[: draw.count].sort().values.tolist()
     graphs = [dataset[index] for index in chosen]
-    say = caption or _caption
-    return graphs, [say(i, graph) for i, graph in zip(chosen, graphs, strict=True)]
+    return graphs, [_caption(index, graph) for index, graph in zip(chosen, graphs, strict=True)]
 
 
 def _caption(index: int, graph: Data) -> str:
-    caption = f"graph {index:,}: {graph.num_nodes} nodes"
-    if graph.y.numel() != 1:
-        return caption
-    label = f"y = {graph.y.item():.3f}" if graph.y.is_floating_point() else f"class {int(graph.y)}"
-    return f"{caption}, {label}"
-
-
-def _molecule_caption(index: int, graph: Data) -> str:
-    # As long as it is: a panel or a page shortens it to its own width.
-    if "y" not in graph:
-        return str(graph.smiles)
-    values = ["–" if value != value else f"{value:.4g}" for value in graph.y.flatten().tolist()]
-    return f"{graph.smiles}, y = {', '.join(values)}"
-
-
-def _draw(drawing: Drawing, draw: DrawOptions, stem: str, table: str) -> Sequence[str]:
-    try:
-        path = save_drawing(drawing, draw.output or Path(f"{stem}.png"), table)
-    except ImportError as error:
-        # Without -o, the statistics do not need a drawing.
-        if draw.output is not None:
-            raise
-        return [f"nothing is drawn: {error}"]
-    return [f"drawn: {path}"]
+    text = f"graph {index:,}, {graph.num_nodes} nodes"
+    if graph.get("y") is None or graph.y.numel() > 3:
+        return text
+    return f"{text}, y = {', '.join(f'{value:.4g}' for value in graph.y.flatten().tolist())}"

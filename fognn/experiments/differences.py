@@ -1,0 +1,152 @@
+r"""The figure of a run, means over runs, the paired difference of two networks, and its verdict."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+from scipy.stats import t as student_t
+
+from fognn.experiments.ledger import LedgerEntry
+from fognn.experiments.wording import METRICS, pluralize
+
+__all__ = [
+    "Difference",
+    "Estimate",
+    "difference_of",
+    "estimate",
+    "paired_difference",
+    "score_of",
+    "value_of",
+    "verdict_of",
+]
+
+
+class Estimate(NamedTuple):
+    r"""A mean of independent values, their standard deviation, and the 95 % confidence interval of
+    the mean by Student's t distribution (:obj:`None` for a single value)."""
+
+    mean: float
+    sd: float | None
+    low: float | None
+    high: float | None
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    r"""Returns the mean of values with its deviation and interval."""
+    mean, count = statistics.fmean(values), len(values)
+    if count < 2:
+        return Estimate(mean, None, None, None)
+    sd = statistics.stdev(values)
+    half = float(student_t.ppf(0.975, count - 1)) * sd / math.sqrt(count)
+    return Estimate(mean, sd, mean - half, mean + half)
+
+
+class Difference(NamedTuple):
+    r"""The mean difference of two networks over the runs that both have.
+
+    The two runs of a pair have the ``"seed"`` in common; or the ``"fold"``, for runs over folds
+    with a single common seed. Folds share training graphs, so their interval is too narrow.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    pairs: int
+    over: str
+
+    @property
+    def note(self) -> str:
+        r"""The number of pairs as text: ``"3 seeds"`` or ``"1 seed: no interval"``."""
+        count = pluralize(self.pairs, self.over)
+        return f"{count}: no interval" if self.low is None else count
+
+
+def score_of(scores: Mapping[str, Any], at: str, over: str) -> dict[str, Any]:
+    r"""Returns the scores and the average that a table shows, ``{"split", "at", "over", "value"}``:
+    on the test split; without one, as on IMDB-MULTI, on the validation split at the best epoch,
+    over items.
+
+    Args:
+        scores (dict): The result of a run, or of a fold.
+        at (str): The epoch: ``"last"`` or ``"best"``.
+        over (str): The average: over ``"batches"`` or over ``"items"``.
+    """
+    split = "test"
+    if scores["test"] is None:
+        split, at, over = "val", "best", "items"
+    return {"split": split, "at": at, "over": over, "value": scores[split][at][over]}
+
+
+def value_of(entry: LedgerEntry, at: str, over: str) -> float:
+    return float(score_of(entry.result, at, over)["value"])
+
+
+def paired_difference(
+    ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
+) -> Difference | None:
+    r"""Returns the difference of two networks, the first minus the second; :obj:`None` if they have
+    no seed in common.
+
+    Args:
+        ours (list): Runs of the first network.
+        theirs (list): Runs of the second network.
+        at (str): The epoch, as in :func:`score_of`.
+        over (str): The average, as in :func:`score_of`.
+    """
+    first, second = ({entry.seed: entry for entry in runs} for runs in (ours, theirs))
+    common = [(first[seed], second[seed]) for seed in first if seed in second]
+    if not common:
+        return None
+    shared = "seed"
+    found = [value_of(one, at, over) - value_of(other, at, over) for one, other in common]
+    if len(common) == 1:
+        mine, other = (_folds(entry, at, over) for entry in common[0])
+        if mine and mine.keys() == other.keys():
+            shared, found = "fold", [mine[fold] - other[fold] for fold in mine]
+    mean, _, low, high = estimate(found)
+    return Difference(mean, low, high, len(found), shared)
+
+
+def _folds(entry: LedgerEntry, at: str, over: str) -> dict[int, float]:
+    folds = entry.result.get("folds") or []
+    return {fold["fold"]: score_of(fold, at, over)["value"] for fold in folds}
+
+
+def verdict_of(difference: Difference | None, metric: str, decides: bool = True) -> str:
+    r"""Returns whether the first of two networks is better than the second.
+
+    It is ``"better"`` if the whole 95 % interval of the difference is on the better side of 0,
+    ``"worse"`` if it is on the other side, and ``"inconclusive"`` if it has 0 in it. One or two
+    seeds decide nothing: their difference is ``"maybe better"`` or ``"maybe worse"``. The same is
+    true of an interval over the folds of one run, which is too narrow. Without a common run it is
+    ``"not measured"``.
+
+    Args:
+        difference (Difference, optional): The first network minus the second.
+        metric (str): The metric.
+        decides (bool, optional): If set to :obj:`False`, no interval decides.
+            (default: :obj:`True`)
+    """
+    if difference is None:
+        return "not measured"
+    advantage = METRICS[metric].advantage
+    if difference.low is None or difference.high is None:
+        return "maybe better" if advantage(difference.value) > 0 else "maybe worse"
+    low, high = sorted((advantage(difference.low), advantage(difference.high)))
+    sure = decides and difference.over == "seed" and difference.pairs > 2
+    if low > 0:
+        return "better" if sure else "maybe better"
+    if high < 0:
+        return "worse" if sure else "maybe worse"
+    return "inconclusive"
+
+
+def difference_of(line: Any) -> Difference | None:
+    r"""Returns the difference in a row of a frame (a Series, or a tuple of ``itertuples``);
+    :obj:`None` if it has none."""
+    if pd.isna(line.paired):
+        return None
+    low, high = (None, None) if pd.isna(line.low) else (float(line.low), float(line.high))
+    return Difference(float(line.paired), low, high, int(line.pairs), line.paired_over)

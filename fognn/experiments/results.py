@@ -1,0 +1,354 @@
+r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each network of a table.
+
+:func:`table_frame` is a table of the paper or of our own, :func:`compare_frame` a comparison of
+``fognn compare``. Their columns are:
+
+* ``table``, ``row``, ``variant``, ``data``, ``network`` (its label), ``ours``: which network; and
+  ``changed``, the settings in which its runs differ from the row's protocol (a tuple of texts such
+  as ``"data.fraction=0.1"``), with ``fraction`` where it is the only one;
+* ``metric``, ``figure`` (which one of the result, such as ``test.last.batches``), ``parameters``,
+  ``lr``, ``epochs``, ``seconds_per_epoch``, ``peak_memory``, ``commits``, ``folds``;
+* ``seeds``, ``values`` and ``entries`` (tuples, one item for each run), and over them ``mean``,
+  ``sd`` (over ``sd_over``, seeds or folds), ``interval`` (of one seed of few-shot images, over test
+  episodes), and ``validation``;
+* ``paper_mean``, ``paper_sd``, ``difference`` (measured minus printed), ``off`` (the limits that it
+  exceeds), ``held_out`` and ``held_out_sd``: of the paper's rows;
+* ``host`` (the label of the network that it is compared with), ``paired`` (their difference over
+  the seeds that both have), ``low`` and ``high`` (its 95 % interval), ``pairs`` and ``paired_over``
+  (``"seed"`` or ``"fold"``), and ``verdict``.
+
+What is not known is NaN in a column of numbers, and empty in one of texts.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fognn.experiments.differences import estimate, paired_difference, score_of, verdict_of
+from fognn.experiments.ledger import LedgerEntry
+from fognn.experiments.protocols import config_of
+from fognn.experiments.rows import get_row
+from fognn.experiments.search import table_entries
+from fognn.experiments.tables import (
+    TABLES,
+    Planned,
+    host_reading,
+    is_host,
+    label_of,
+    plan,
+    reading_of,
+    row_named,
+)
+from fognn.experiments.wording import pluralize
+from fognn.training import Config
+from fognn.training.config_section import flat
+from fognn.utils import checks
+
+__all__ = ["compare_frame", "frame_of", "table_csv", "table_frame"]
+
+# The paper searched these for each row: a run with other values is still compared with the paper.
+SEARCHED = ("training.lr", "training.weight_decay")
+# Settings that may differ between the runs of a row: the seed, and the machine.
+_IGNORED = ("seed", "machine.", "data.folder")
+
+
+def table_frame(
+    table: str,
+    results: str | Path = "results",
+    at: str | None = None,
+    over: str | None = None,
+    minus: str | None = None,
+) -> pd.DataFrame:
+    r"""Returns all networks of a table, measured or not, and each measured variant of ours, in the
+    order of the table, without the trials of searches.
+
+    The figures are those of the test split. IMDB-MULTI has none: there, as in the paper, the figure
+    is that of the best epoch of the mean curve over the held-out folds, regardless of :obj:`at` and
+    :obj:`over`, and over items, because the paper's figures are multiples of 1 / 1,500.
+
+    Args:
+        table (str): One of :obj:`fognn.experiments.tables.TABLES`.
+        results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
+        at (str, optional): The epoch of the figures: ``"last"``, or ``"best"`` for the best
+            validation metric. (default: that of the table)
+        over (str, optional): The average of the figures: over ``"batches"``, as in the public
+            benchmark, or over ``"items"``. (default: that of the table)
+        minus (str, optional): A row, named as in :func:`fognn.experiments.tables.plan`, which is
+            subtracted from all rows of its dataset. (default: the host of a network with FOG; a
+            control is subtracted from its reference)
+    """
+    return frame_of(table, table_entries(Path(results), table), at, over, minus)
+
+
+def frame_of(
+    table: str,
+    entries: Sequence[LedgerEntry],
+    at: str | None = None,
+    over: str | None = None,
+    minus: str | None = None,
+) -> pd.DataFrame:
+    r"""Returns :func:`table_frame` of some lines of the ledger."""
+    checks.known("table", "name", table, TABLES)
+    at, over = at or TABLES[table].at, over or TABLES[table].over
+    checks.one_of("table", "at", at, ("last", "best"))
+    checks.one_of("table", "over", over, ("batches", "items"))
+    places = {(run.row, run.variant): place for place, run in enumerate(plan(table))}
+    groups: dict[tuple[str, str, tuple[str, ...]], list[LedgerEntry]] = {
+        (row, variant, ()): [] for row, variant in places if not variant
+    }
+    for entry in entries:
+        groups.setdefault((entry.row, entry.variant, _changes(entry)), []).append(entry)
+    # A variant of a later version is not in the plan, and comes after those that are.
+    order = sorted(groups, key=lambda g: (places[g[0], ""], places.get(g[:2], len(places)), g[2]))
+    lines = [_line(table, *group, groups[group], at, over) for group in order]
+    base = None if minus is None else _base(minus, table, lines)
+    for line in lines:
+        pair = _pair(line, lines) if base is None else _minus(line, base)
+        _compare(line, *pair, at, over)
+    return _typed(lines)
+
+
+def _changes(entry: LedgerEntry) -> tuple[str, ...]:
+    r"""Returns the settings in which a run differs from the protocol of its row."""
+    config = Config.from_dict(entry.config)
+    own = Planned(entry.table, entry.row, entry.variant, entry.label, config).own
+    mine, theirs = (
+        {k: v for k, v in flat(one.to_dict()).items() if not k.startswith(_IGNORED)}
+        for one in (config, own)
+    )
+    names = dict.fromkeys([*mine, *theirs])
+    return tuple(f"{k}={mine.get(k)}" for k in names if mine.get(k) != theirs.get(k))
+
+
+def _line(
+    table: str,
+    row: str,
+    variant: str,
+    changed: tuple[str, ...],
+    entries: Sequence[LedgerEntry],
+    at: str,
+    over: str,
+) -> dict[str, Any]:
+    paper, label = get_row(row), label_of(get_row(row), variant)
+    printed = not variant and not _unsearched(changed)
+    name, _, value = changed[0].partition("=") if len(changed) == 1 else ("", "", "")
+    line = {
+        "table": table,
+        "row": row,
+        "variant": variant,
+        "changed": changed,
+        "fraction": float(value) if name == "data.fraction" else None,
+        "data": paper.dataset,
+        "network": f"{label} [{', '.join(changed)}]" if changed else label,
+        "ours": bool(variant or changed),
+        "paper_mean": paper.mean if printed else None,
+        "paper_sd": paper.sd if printed else None,
+        "metric": config_of(paper).training.metric,
+        **_figures(entries, at, over),
+    }
+    known = line["mean"] is not None and line["paper_mean"] is not None
+    gap = line["mean"] - line["paper_mean"] if known else None
+    return line | {"difference": gap, "off": _off(line, gap)}
+
+
+def _off(line: Mapping[str, Any], gap: float | None) -> str:
+    r"""Returns the limits that a difference to the paper exceeds, so that it needs an explanation:
+    three printed standard deviations, and 5 % of the printed mean. Changed settings are one."""
+    if line["changed"] or gap is None or line["paper_sd"] is None:
+        return ""
+    limits = {"3 s.d.": 3 * line["paper_sd"], "5 %": 0.05 * abs(line["paper_mean"])}
+    return " and ".join(name for name, limit in limits.items() if abs(gap) > limit)
+
+
+def _figures(entries: Sequence[LedgerEntry], at: str, over: str) -> dict[str, Any]:
+    r"""Returns the figures of the runs of one network, by column."""
+    entries = sorted(entries, key=lambda entry: entry.seed)
+    results = [entry.result for entry in entries]
+    seeds = tuple(entry.seed for entry in entries)
+    if len(set(seeds)) < len(seeds):
+        twice = ", ".join(entry.key for entry in entries)
+        raise ValueError(f"two runs of a network have the same seed and settings: {twice}")
+    scores = [score_of(result, at, over) for result in results]
+    values = tuple(score["value"] for score in scores)
+    mean, sd, *_ = estimate(values) if values else (None, None)
+    shown = scores[0] if scores else None
+    folded = [result["spread"] for result in results if result.get("spread")]
+    spreads = [spread[shown["at"]][shown["over"]] for spread in folded if shown]
+    held_out = [result for result in results if result["test"] is None]
+    folds = min((len(result.get("folds") or ()) for result in results), default=0)
+    interval = None
+    if shown and len(scores) == 1 and not spreads and shown["over"] == "items":
+        interval = results[0][shown["split"]][shown["at"]].get("interval")
+    sd = _mean(spreads) if spreads else sd
+    commits = dict.fromkeys(str(result.get("commit")) for result in results)
+    return {
+        "figure": ".".join((shown["split"], shown["at"], shown["over"])) if shown else "",
+        "parameters": results[0]["parameters"] if results else None,
+        "lr": entries[0].config["training"]["lr"] if entries else None,
+        "mean": mean,
+        "sd": sd,
+        "sd_over": "" if sd is None else "folds" if folds else "seeds",
+        "interval": interval,
+        "validation": _mean([r["val"]["best"]["items"] for r in results]),
+        "held_out": _mean([r["val"]["last"]["items"] for r in held_out]),
+        "held_out_sd": _mean([r["spread"]["last"]["items"] for r in held_out if r.get("spread")]),
+        "seeds": seeds,
+        "values": values,
+        "folds": folds,
+        "epochs": _mean([result["epochs"] for result in results]),
+        "seconds_per_epoch": _mean([result["seconds_per_epoch"] for result in results]),
+        "peak_memory": max((r.get("peak_memory") or 0 for r in results), default=0) or None,
+        "commits": " ".join(commits),
+        "entries": tuple(entries),
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return estimate(values).mean if values else None
+
+
+def _unsearched(changed: Sequence[str]) -> tuple[str, ...]:
+    return tuple(text for text in changed if text.partition("=")[0] not in SEARCHED)
+
+
+def _pair(
+    line: dict[str, Any], lines: Sequence[dict[str, Any]]
+) -> tuple[dict[str, Any] | None, bool]:
+    r"""Returns the row that a row is compared with, and whether that one comes first.
+
+    For a network with FOG it is the same network without FOG, the host, with the same variant; or,
+    if both are the paper's own rows, the host of the paper. For a control it is its reference, from
+    which the control is subtracted.
+    """
+    paper = get_row(line["row"])
+    same = [
+        other
+        for other in lines
+        if _unsearched(other["changed"]) == _unsearched(line["changed"]) and other["entries"]
+    ]
+    if paper.reference:
+        return next((one for one in same if one["row"] == paper.reference), None), True
+
+    def alike(host: dict[str, Any]) -> bool:
+        found = reading_of(get_row(host["row"]), host["variant"])
+        return found == host_reading(paper, line["variant"])
+
+    hosts = [
+        host
+        for host in same
+        if is_host(get_row(host["row"]), paper)
+        and (alike(host) or not (host["variant"] or line["variant"]))
+    ]
+    # Both may have different learning rates and decays, each from its own search; a host with equal
+    # ones is preferred.
+    equal = lambda host: (alike(host), host["changed"] == line["changed"])  # noqa: E731
+    return max(hosts, key=equal, default=None), False
+
+
+def _base(minus: str, table: str, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    row, variant = row_named("table: minus", table, minus)
+    for line in lines:
+        named = (line["row"], line["variant"], line["changed"]) == (row, variant, ())
+        if named and line["entries"]:
+            return line
+    raise ValueError(f"table: minus must be a row with runs, got {minus!r}, which has none")
+
+
+def _minus(line: dict[str, Any], base: dict[str, Any]) -> tuple[dict[str, Any] | None, bool]:
+    return (base if line is not base and line["data"] == base["data"] else None), False
+
+
+def _compare(
+    line: dict[str, Any], other: dict[str, Any] | None, first: bool, at: str, over: str
+) -> None:
+    r"""Adds the columns of the difference to another row; ``first`` if that is the first of it."""
+    found = None
+    if other is not None and line["entries"]:
+        one, two = (other, line) if first else (line, other)
+        found = paired_difference(one["entries"], two["entries"], at, over)
+    value, low, high, pairs, paired_over = found or (None, None, None, None, "")
+    line |= {"host": other["network"] if other is not None and found else ""}
+    line |= {"paired": value, "low": low, "high": high, "pairs": pairs, "paired_over": paired_over}
+    decides = line.get("fraction") is None
+    line["verdict"] = verdict_of(found, line["metric"], decides) if found else ""
+
+
+_COUNTS = ("parameters", "pairs", "peak_memory")
+_NUMBERS = (
+    *("fraction", "paper_mean", "paper_sd", "mean", "sd", "interval", "held_out", "held_out_sd"),
+    *("difference", "paired", "low", "high", "epochs", "seconds_per_epoch", "lr", "validation"),
+)
+
+
+def _typed(lines: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    frame = pd.DataFrame(lines)
+    kinds = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "Int64")
+    return frame.astype({name: kind for name, kind in kinds.items() if name in frame})
+
+
+_CSV = [
+    *("table", "data", "network", "ours", "figure", "parameters", "paper_mean", "paper_sd"),
+    *("mean", "sd", "sd_over", "interval", "held_out", "held_out_sd", "seeds", "values"),
+    *("difference", "off", "paired", "low", "high", "pairs", "epochs", "seconds_per_epoch"),
+    "commits",
+]
+
+
+def table_csv(frame: pd.DataFrame, difference: str) -> str:
+    r"""Returns a table as csv with all digits; what is not known is empty.
+
+    Args:
+        frame (DataFrame): The table, from :func:`table_frame`.
+        difference (str): The name of the paired difference: ``"FOG - host"``.
+    """
+    shown = frame[_CSV].copy()
+    shown["ours"] = shown["ours"].map({True: "yes", False: "no"})
+    shown["seeds"] = [" ".join(map(str, seeds)) for seeds in frame["seeds"]]
+    shown["values"] = [" ".join(map(repr, values)) for values in frame["values"]]
+    counts = zip(frame["pairs"], frame["paired_over"], strict=True)
+    shown["pairs"] = ["" if pd.isna(n) else pluralize(int(n), over) for n, over in counts]
+    shown = shown.rename(columns={"paired": difference.lower().replace(" - ", "_minus_")})
+    return str(shown.to_csv(index=False, lineterminator="\n")).rstrip("\n")
+
+
+# The figures of a comparison: those of the network that fognn.load and fognn predict take.
+COMPARE_AT, COMPARE_OVER = "best", "items"
+# Settings in which the networks of a comparison may differ: their own, and the chosen rate.
+_OWN = ("model.", "training.lr", "seed", "machine.", "data.folder")
+
+
+def compare_frame(entries: Sequence[LedgerEntry]) -> pd.DataFrame:
+    r"""Returns the networks of a comparison, each with the difference to its host: the figures at
+    the best validation epoch, over items. The column ``note`` has the settings that tell a network
+    from the same one in another comparison of the same name.
+
+    Args:
+        entries (list): Its runs with the chosen learning rates, see
+            :func:`fognn.experiments.compared.chosen_entries`.
+    """
+    groups: dict[tuple[str, str, str], list[LedgerEntry]] = {}
+    for entry in entries:
+        common = {k: v for k, v in flat(entry.config).items() if not k.startswith(_OWN)}
+        groups.setdefault((str(sorted(common.items())), entry.row, entry.variant), []).append(entry)
+    budgets: dict[str, set[tuple[str, str]]] = {}
+    for training, row, _ in groups:
+        budgets.setdefault(row.rpartition("-")[0], set()).add((training, row))
+    lines = {}
+    for group, own in groups.items():
+        host, _, budget = group[1].rpartition("-")
+        several = len(budgets[host]) > 1
+        lines[group] = {
+            **{name: getattr(own[0], name) for name in ("table", "row", "variant", "data")},
+            "network": own[0].label,
+            "note": f"{int(budget or 0):,} parameters" if several else "",
+            "metric": own[0].result["metric"],
+            **_figures(own, COMPARE_AT, COMPARE_OVER),
+        }
+    for (training, row, variant), line in lines.items():
+        alone = lines.get((training, row, "")) if variant else None
+        _compare(line, alone, False, COMPARE_AT, COMPARE_OVER)
+        if alone and not line["host"]:
+            line |= {"host": alone["network"], "verdict": "not measured"}
+    return _typed(list(lines.values()))

@@ -1,0 +1,248 @@
+r"""A network that the user gives as a Python object: its name, its first weights, its call."""
+
+import copy
+import hashlib
+import inspect
+import re
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Module, Parameter
+from torch.nn.parameter import is_lazy
+from torch_geometric.data import Data
+
+from fognn.models import Task
+from fognn.ops import Adjacency
+from fognn.training.given import GIVEN, is_given
+
+__all__ = ["GivenNet", "first_weights", "load_given", "module_name", "untrained_module"]
+
+_ARGUMENTS = ("x", "edge_index", "edge_attr", "batch", "batch_size", "rwse")
+_LIBRARIES = {"torch", "torch_geometric", "fognn", "builtins", "typing", "abc"}
+_INTERNAL = set(vars(Module()))
+
+
+def module_name(module: Module, keep_weights: bool = False, folder_named: bool = False) -> str:
+    r"""Returns the name of a network in a run, with a hash of all that defines the run: the source
+    of its class and of those in it that are not torch's, PyG's or fognn's, their attributes, and
+    the weights that the seed does not set anew.
+
+    Args:
+        module (torch.nn.Module): The network.
+        keep_weights (bool, optional): If set to :obj:`True`, the seed sets no weights anew.
+            (default: :obj:`False`)
+        folder_named (bool, optional): Whether the user has named the run folder, so that a network
+            without source can be told from others. (default: :obj:`False`)
+    """
+    if not isinstance(module, Module):
+        got = f"the class {module.__name__}" if isinstance(module, type) else repr(module)
+        raise ValueError(f"train: model must be a name or a torch.nn.Module, got {got}")
+    if any(is_lazy(value) for value in [*module.parameters(), *module.buffers()]):
+        raise ValueError(
+            f"train: model must know its widths, got the lazy {type(module).__name__}: call it "
+            "once on a graph of the data"
+        )
+    digest = hashlib.sha256(repr(module).encode())
+    try:
+        for text in _texts(module):
+            digest.update(text.encode())
+    except (OSError, TypeError) as error:
+        if not folder_named:
+            raise ValueError(
+                f"train: folder must be given for {type(module).__name__}, whose source is not "
+                "available, so that it cannot be told from an edited one"
+            ) from error
+    one, other = copy.deepcopy(module), copy.deepcopy(module)
+    if not keep_weights:
+        for seed, part in enumerate((one, other)):
+            _reset(part, seed)
+    others = other.state_dict()
+    for name, value in one.state_dict().items():
+        fixed = isinstance(value, Tensor) and torch.equal(value, others[name])
+        digest.update(f"{name} {_content(value) if fixed else list(value.shape)}".encode())
+    return f"{GIVEN}{type(module).__name__}-{digest.hexdigest()[:8]}".lower()
+
+
+def untrained_module(module: Module, task: Task | None, settings: dict[str, Any]) -> "GivenNet":
+    r"""Returns a copy of a user's network, initialised with torch's current seed.
+
+    Args:
+        module (torch.nn.Module): The network.
+        task (Task, optional): The outputs that the network must have.
+        settings (dict): ``keep_weights`` if it keeps its weights; a user's network has no others.
+    """
+    if task is None:
+        raise ValueError("train: model must be the name of a network for few-shot images")
+    for key in settings.keys() - {"keep_weights"}:
+        raise ValueError(f"train: model.{key} must not be given with a network of your own")
+    net = copy.deepcopy(module)
+    if not settings.get("keep_weights"):
+        _reset(net)
+    return GivenNet(net, task)
+
+
+def first_weights(module: Module, keep_weights: bool, seed: int) -> str:
+    r"""Returns where the first weights of a user's network come from, for ``result.json``."""
+    if keep_weights:
+        return "as given (keep_weights=True)"
+    able = {name for name, part in module.named_modules() if _resets(part)}
+    kept = [name for name, _ in module.named_parameters() if not able & _owners(name)]
+    text = f"from seed {seed}, by reset_parameters"
+    if kept:
+        more = f" and {len(kept) - 5} more" if len(kept) > 5 else ""
+        text += f"; as given, without reset_parameters: {', '.join(kept[:5])}{more}"
+    return text
+
+
+def load_given(module: Module, content: dict[str, Any], run: str) -> Module:
+    r"""Loads the weights of a checkpoint into a user's network; returns it in evaluation mode.
+
+    Args:
+        module (torch.nn.Module): The network.
+        content (dict): The checkpoint.
+        run (str): The run, for error messages.
+    """
+    name = str(content["config"]["model"]["name"])
+    if not is_given(name):
+        raise ValueError(
+            f"load: module must be None for {run!r}, whose network has the name {name!r}"
+        )
+    weights = {key.removeprefix("module."): value for key, value in content["model"].items()}
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(
+            f"load: module must be the network that {run!r} was trained with, got another one: "
+            f"{' '.join(str(error).split())[:200]}"
+        ) from error
+    return module.eval()
+
+
+def _resets(part: Module) -> bool:
+    return callable(getattr(part, "reset_parameters", None))
+
+
+def _owners(name: str) -> set[str]:
+    r"""Returns the names of the modules that a parameter is in."""
+    parts = name.split(".")
+    return {".".join(parts[:end]) for end in range(len(parts))}
+
+
+def _reset(module: Module, seed: int | None = None) -> None:
+    r"""Calls ``reset_parameters`` of each part, the inner ones first: a module may set those of its
+    parts in its own way."""
+    with torch.random.fork_rng(devices=[], enabled=seed is not None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        for part in reversed(list(module.modules())):
+            if _resets(part):
+                reset: Any = part.reset_parameters
+                reset()
+
+
+def _texts(module: Module) -> Iterator[str]:
+    seen: set[Any] = set()
+    for name, part in module.named_modules():
+        own = not _of_library(type(part))
+        for cls in type(part).__mro__:
+            yield from _source(cls, seen)
+        for key, value in sorted(vars(part).items()):
+            if key not in _INTERNAL and (own or not key.startswith("_")):
+                yield f"{name} {key} {_content(value)}"
+                yield from _source(value, seen)
+
+
+def _source(thing: Any, seen: set[Any]) -> Iterator[str]:
+    r"""Yields the source of a user's class or function, and of those that it uses."""
+    if not isinstance(thing, FunctionType | type) or thing in seen or _of_library(thing):
+        return
+    seen.add(thing)
+    if isinstance(thing, type):  # a notebook has the source of functions, not that of classes
+        for name, value in vars(thing).items():
+            value = getattr(value, "__func__", getattr(value, "fget", value))
+            if isinstance(value, FunctionType):
+                yield from _source(value, seen)
+            elif not name.startswith("__"):
+                yield f"{name} {_content(value)}"
+        return
+    yield inspect.getsource(thing)
+    found = inspect.getclosurevars(thing)
+    for name, value in sorted({**found.globals, **found.nonlocals}.items()):
+        if isinstance(value, FunctionType | type):
+            yield from _source(value, seen)
+        elif isinstance(value, int | float | str | tuple):
+            yield f"{name} {value!r}"
+
+
+def _of_library(thing: Any) -> bool:
+    return str(thing.__module__).partition(".")[0] in _LIBRARIES
+
+
+def _content(value: Any) -> str:
+    if isinstance(value, Tensor | Parameter):
+        array = value.detach().cpu().contiguous().flatten()
+        data = array.view(torch.uint8).numpy().tobytes() if array.numel() else b""
+        return f"{list(value.shape)} {value.dtype} {hashlib.sha256(data).hexdigest()}"
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+class GivenNet(Module):
+    r"""A user's network, called like :class:`~fognn.models.GraphNet`.
+
+    Args:
+        module (torch.nn.Module): The network.
+        task (Task): The outputs that it must have.
+    """
+
+    def __init__(self, module: Module, task: Task) -> None:
+        super().__init__()
+        self.module = module
+        self.task = task
+        parameters = inspect.signature(module.forward).parameters
+        self.names = list(parameters)
+        self.takes_data = len(self.names) == 1 and self.names[0] not in ("x", "edge_index")
+        for name, parameter in parameters.items():
+            needed = parameter.default is parameter.empty and parameter.kind not in (
+                parameter.VAR_POSITIONAL,
+                parameter.VAR_KEYWORD,
+            )
+            if needed and name not in _ARGUMENTS and not self.takes_data:
+                raise ValueError(
+                    f"train: model.forward must take some of {', '.join(_ARGUMENTS)}, or one Data, "
+                    f"but {type(module).__name__}.forward needs {name!r}"
+                )
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Any,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        batch_size: int | None = None,
+        rwse: Tensor | None = None,
+    ) -> Tensor:
+        if isinstance(edge_index, Adjacency):
+            adj = edge_index
+            edge_index = torch.stack([adj.unsort(adj.source), adj.unsort(adj.target)])
+        given = (x, edge_index, edge_attr, batch, batch_size, rwse)
+        values = dict(zip(_ARGUMENTS, given, strict=True))
+        if self.takes_data:
+            del values["batch_size"]
+            out = self.module(Data(**values))
+        else:
+            out = self.module(**{name: values[name] for name in self.names if name in values})
+        sizes = {"graph": batch_size, "node": x.size(0), "edge": edge_index.size(1)}
+        rows = sizes[self.task.level]
+        if isinstance(out, Tensor) and out.dim() == 1 and self.task.out_channels == 1:
+            out = out.unsqueeze(1)
+        wanted = out.size(0) if rows is None and isinstance(out, Tensor) else rows
+        if not isinstance(out, Tensor) or out.shape != (wanted, self.task.out_channels):
+            found = list(out.shape) if isinstance(out, Tensor) else type(out).__name__
+            raise ValueError(
+                f"train: model must return a tensor with a row for each {self.task.level} and "
+                f"{self.task.out_channels} columns, {[wanted, self.task.out_channels]}, got {found}"
+            )
+        return out
