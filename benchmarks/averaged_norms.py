@@ -22,7 +22,7 @@ from torch.optim.swa_utils import update_bn
 from fognn.nn import FOG
 from fognn.training.checkpoint import load_run
 from fognn.training.data import open_split
-from fognn.training.evaluation import answer, evaluate_model
+from fognn.training.evaluation import evaluate_model, forward_batch
 from fognn.training.fabric import make_fabric, without_denormals
 
 TABLES = ("pattern", "cluster", "zinc")
@@ -37,7 +37,7 @@ class Answers(Module):
         self.net = net
 
     def forward(self, batch: Any) -> Tensor:
-        return answer(self.net, batch)[0]
+        return forward_batch(self.net, batch)[0]
 
 
 def row_of(name: str, split: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ from fognn.models import Task, create_model
 from fognn.nn import FOG
 from fognn.training.checkpoint import untrained_model
 from fognn.training.data import open_split, task_of
-from fognn.training.evaluation import answer
+from fognn.training.evaluation import forward_batch
 from fognn.training.fabric import without_denormals
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -113,7 +113,7 @@ def train_epoch(net: Module, loader: Any, loss_of: Loss, adam: Any, schedule: An
     net.train()
     losses = []
     for batch in loader:
-        loss = loss_of(*answer(net, batch))
+        loss = loss_of(*forward_batch(net, batch))
         adam.zero_grad()
         loss.backward()
         adam.step()
@@ -126,7 +126,7 @@ def train_epoch(net: Module, loader: Any, loss_of: Loss, adam: Any, schedule: An
 @torch.no_grad()
 def evaluate(net: Module, loader: Any, loss_of: Loss) -> float:
     net.eval()
-    return statistics.fmean(loss_of(*answer(net, batch)).item() for batch in loader)
+    return statistics.fmean(loss_of(*forward_batch(net, batch)).item() for batch in loader)
 
 
 def tox21_run(

@@ -24,7 +24,7 @@ from fognn.experiments import protocol
 from fognn.training import Config, fit, loop
 from fognn.training.checkpoint import untrained_model
 from fognn.training.data import open_split, task_of
-from fognn.training.evaluation import answer
+from fognn.training.evaluation import forward_batch
 from fognn.training.objective import loss_of
 
 FRACTIONS = {"PATTERN": 0.2, "ZINC": 1.0}
@@ -44,7 +44,7 @@ class Bare:
     def epoch(self) -> float:
         start = time.perf_counter()
         for batch in self.batches:
-            loss = loss_of(self.loss, *answer(self.net, batch))
+            loss = loss_of(self.loss, *forward_batch(self.net, batch))
             self.adam.zero_grad()
             loss.backward()
             self.adam.step()

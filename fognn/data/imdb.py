@@ -101,7 +101,9 @@ class IMDBMulti(SplitDataset):
                 text = fetch(source, self._folder).read_text(encoding="ascii")
                 parts.append(torch.tensor([int(word) for word in text.split()]))
             if not torch.equal(torch.cat(parts).sort().values, torch.arange(self.len())):
-                raise FileError(f"fold {fold} of IMDB-MULTI must name each graph once: get it again")
+                raise FileError(
+                    f"fold {fold} of IMDB-MULTI must name each graph once: get it again"
+                )
             folds.append((parts[0], parts[1]))
         return folds
 

@@ -24,7 +24,7 @@ from fognn.training import Config, ModelConfig
 from fognn.training.config import setting_name
 from fognn.training.data import data_fingerprint, task_of
 from fognn.training.environment import device_of
-from fognn.training.own_data import is_own, own_name
+from fognn.training.user_data import is_user_data, user_data_name
 from fognn.utils import checks
 from fognn.utils.own_code import asked
 
@@ -109,7 +109,7 @@ def _form(base: Config, model: str) -> dict[str, Any]:
     r"""Returns the order of FOG's norm and activation, that of FOG alone on these data, and on the
     user's own data the norm of GCN."""
     form = {"fog_act_first": base.model.settings["fog_act_first"]} if has_fog(model) else {}
-    if not is_own(base.data):
+    if not is_user_data(base.data):
         return form
     values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
     settings = protocol(base.data.name, model, 0, values).model.settings
@@ -231,7 +231,7 @@ def _check_data(planned: Sequence[Planned], results: Path) -> None:
         for entry in ledger_of(planned[0].table, results).entries()
         if entry.key in keys
     } - {None}
-    if known and is_own(config.data) and known != {data_fingerprint(config)}:
+    if known and is_user_data(config.data) and known != {data_fingerprint(config)}:
         raise ValueError(
             f"data {config.data.name!r} have changed since the runs of the comparison in "
             f"{results / planned[0].table}.jsonl: give the comparison another name (--name)"
@@ -249,8 +249,8 @@ def _with_seed(run: Planned, seed: int) -> Planned:
 def _name(config: Config, name: str | None) -> str:
     if name is None:
         stem = config.data.name
-        if is_own(config.data):
-            stem = Path(own_name(config.data).removeprefix(PREFIX).replace("/", "-")).stem
+        if is_user_data(config.data):
+            stem = Path(user_data_name(config.data).removeprefix(PREFIX).replace("/", "-")).stem
         name = re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-._") or "data"
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise ValueError(f"compare: name must be of a-z, 0-9, '.', '_' and '-', got {name!r}")

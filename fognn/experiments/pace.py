@@ -15,7 +15,7 @@ from fognn.experiments.processes import Process, cores, end, last_line, send, sp
 from fognn.training import Config, TrainingError
 from fognn.training.data import Loader
 from fognn.training.data import folds_of as count_folds
-from fognn.training.evaluation import answer
+from fognn.training.evaluation import forward_batch
 from fognn.training.fabric import make_fabric, threads_of, without_denormals
 from fognn.training.loop import Parts
 from fognn.training.objective import Meter, loss_of, std_of
@@ -154,7 +154,7 @@ def measure(config: Config, seconds: float, ready: Callable[[], None]) -> Pace:
         meter, std = Meter(training, parts.classes, fabric), std_of(parts.task)
 
         def score(batch: Any) -> torch.Tensor:
-            prediction, target = answer(model, fabric.to_device(batch))
+            prediction, target = forward_batch(model, fabric.to_device(batch))
             loss = loss_of(training.loss, prediction, target, fabric, std)
             meter.update(prediction, target, loss)
             loss.item()

@@ -9,16 +9,17 @@ from typing import Any
 import yaml
 
 from fognn.data.catalog import dataset_info
+from fognn.data.opening import is_python_name
 from fognn.data.pyg_datasets import is_pyg_name
+from fognn.data.user_data import UserData
 from fognn.experiments.build import image_settings, model_settings, name_of
 from fognn.experiments.rows import Row, all_rows
 from fognn.models import list_models
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC, few_shot
-from fognn.training.given import is_given
-from fognn.training.own_data import is_own, own_name, own_objective
 from fognn.training.settings import flat
+from fognn.training.user_data import is_user_data, open_data, user_data_name, user_objective
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
@@ -46,7 +47,11 @@ def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
 
 
 def protocol(
-    data: str, model: str, seed: int = 0, values: Mapping[str, Any] | None = None
+    data: str,
+    model: str,
+    seed: int = 0,
+    values: Mapping[str, Any] | None = None,
+    opened: UserData | None = None,
 ) -> Config:
     r"""Returns the configuration of a dataset and a network: that of the paper's row, or of our
     own, if there is one.
@@ -65,12 +70,13 @@ def protocol(
         seed (int, optional): The seed. (default: :obj:`0`)
         values (dict, optional): Settings to change, by name: ``{"lr": 1e-3, "model.h1": 8}``.
             (default: :obj:`None`)
+        opened (UserData, optional): The user's data, if they are open. (default: opened here)
     """
     values = {setting_name(name): value for name, value in (values or {}).items()}
     model = model.lower()
-    if is_own(DataConfig(data)):
+    if is_user_data(DataConfig(data)):
         _known(model)
-        return _own(data, model, seed, values)
+        return _own(data, model, seed, values, opened)
     wanted = _data(data)
     shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in ("n_way", "k_shot")}
     if few_shot(wanted):
@@ -86,7 +92,7 @@ def protocol(
     if found:
         return config_of(found[0], seed).with_values(values)
     settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
-    if is_given(model):
+    if is_python_name(model):
         settings = {}
     elif few_shot(wanted):
         # A number of classes or of shots, or a network, that no row has.
@@ -104,10 +110,10 @@ def command_of(config: Config) -> str:
     r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with the dataset,
     the network, the seed, and each setting that differs from :func:`protocol`. Your own file is
     given without its folder. A run of Python objects has a call in place of a command."""
-    if is_given(config.data.name) or is_given(config.model.name):
+    if is_python_name(config.data.name) or is_python_name(config.model.name):
         return f"fognn.train(data, model, seed={config.seed}, ...) in Python, with the same objects"
-    data, model, own = config.data, config.model.name, is_own(config.data)
-    name = own_name(data) if own else data.name.lower()
+    data, model, own = config.data, config.model.name, is_user_data(config.data)
+    name = user_data_name(data) if own else data.name.lower()
     if few_shot(data):
         name = f"{name}-{data.n_way}way-{data.k_shot}shot"
     usual = _own_start(data, model, config.seed) if own else protocol(name, model, config.seed)
@@ -126,11 +132,17 @@ def _yaml(value: Any) -> str:
     return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
 
 
-def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
-    name = data if is_pyg_name(data) or is_given(data) else str(user_path(data).resolve())
+def _own(
+    data: str, model: str, seed: int, values: dict[str, Any], opened: UserData | None
+) -> Config:
+    name = data if is_pyg_name(data) or is_python_name(data) else str(user_path(data).resolve())
     start = _own_start(DataConfig(name), model, seed)
     start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
-    usual: dict[str, Any] = {f"training.{k}": v for k, v in own_objective(start.data).items()}
+    if str(start.data.split).endswith((".json", ".csv", ".csv.gz")):
+        values = values | {"data.split": str(user_path(str(start.data.split)).resolve())}
+        start = start.with_values({"data.split": values["data.split"]})
+    objective = user_objective(start.data, opened or open_data(start.data))
+    usual: dict[str, Any] = {f"training.{k}": v for k, v in objective.items()}
     if start.data.neighbors is not None:
         usual["training.batch_size"] = _SEEDS
         if model.partition("+")[0] == "gcn":
@@ -141,7 +153,7 @@ def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
 
 def _own_start(data: DataConfig, model: str, seed: int) -> Config:
     settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
-    if is_given(model):
+    if is_python_name(model):
         settings = {}
     return Config(
         DataConfig(data.name), ModelConfig(model, settings), TrainingConfig("l1", "mae"), seed
@@ -149,7 +161,7 @@ def _own_start(data: DataConfig, model: str, seed: int) -> Config:
 
 
 def _known(model: str) -> None:
-    if is_given(model):
+    if is_python_name(model):
         return
     checks.known("train", "model", model, list_models())
 

@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from fognn.data import UserData
+from fognn.data.opening import is_python_name
 from fognn.experiments.protocols import protocol
 from fognn.models import Task
 from fognn.models.budget import budget_settings
@@ -16,8 +18,7 @@ from fognn.nn import fog_widths
 from fognn.training import Config, ModelConfig
 from fognn.training.config import setting_name
 from fognn.training.data import few_shot, task_of
-from fognn.training.given import is_given
-from fognn.training.own_data import is_own, open_own
+from fognn.training.user_data import is_user_data, open_data
 from fognn.utils import checks
 
 __all__ = ["BUDGET", "RECIPES", "default_settings", "recipe"]
@@ -54,7 +55,12 @@ _WIDTHS = ("channels", "hidden", "head_channels", "fog_channels", "h1", "h2")
 
 
 def recipe(
-    name: str, data: str, model: str, seed: int = 0, values: Mapping[str, Any] | None = None
+    name: str,
+    data: str,
+    model: str,
+    seed: int = 0,
+    values: Mapping[str, Any] | None = None,
+    opened: UserData | None = None,
 ) -> Config:
     r"""Returns the configuration of a dataset and a network by a recipe.
 
@@ -73,15 +79,18 @@ def recipe(
         seed (int, optional): The seed. (default: :obj:`0`)
         values (dict, optional): Settings to change, by name, which come before those of the
             recipe. (default: :obj:`None`)
+        opened (UserData, optional): The user's data, if they are open. (default: opened here)
     """
     checks.known("train", "recipe", name, RECIPES)
     given = {setting_name(key): value for key, value in (values or {}).items()}
     of_data = {key: value for key, value in given.items() if key.startswith("data.")}
     usual = dict(RECIPES[name])
-    base = protocol(data, model, seed, of_data)
+    base = protocol(data, model, seed, of_data, opened)
     if few_shot(base.data):
         raise ValueError(f"train: recipe must be None for images, got {name!r}")
-    if is_own(base.data) and open_own(base.data).nodes is not None:
+    if is_user_data(base.data):
+        opened = opened or open_data(base.data)
+    if opened is not None and opened.nodes is not None:
         del usual["data.rwse"], usual["training.batch_size"]
     epochs = given.get("training.epochs", usual["training.epochs"])
     if isinstance(epochs, int):
@@ -90,15 +99,17 @@ def recipe(
         del usual["training.warmup"], usual["training.min_lr"]
     others = {key: value for key, value in usual.items() if not key.startswith("model.")}
     config = base.with_values(others | of_data)
-    if not is_given(config.model.name):
-        settings = _network(config, usual, given)
+    if not is_python_name(config.model.name):
+        settings = _network(config, usual, given, opened)
         config = dataclasses.replace(config, model=ModelConfig(config.model.name, settings))
     return config.with_values(given)
 
 
-def _network(config: Config, usual: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _network(
+    config: Config, usual: dict[str, Any], given: dict[str, Any], opened: UserData | None
+) -> dict[str, Any]:
     r"""Returns all settings of the network, so that none is taken from the paper's row."""
-    name, task = config.model.name, task_of(config.data)
+    name, task = config.model.name, task_of(config.data, opened)
     assert task is not None  # not of images
     chosen = {key: value for key, value in usual.items() if _fits(key, name, task)}
     chosen |= {key: value for key, value in given.items() if key.startswith("model.")}
@@ -107,7 +118,7 @@ def _network(config: Config, usual: dict[str, Any], given: dict[str, Any]) -> di
         for key, value in chosen.items()
         if key.startswith("model.")
     }
-    if is_own(config.data) and "norm" in config.model.settings:
+    if is_user_data(config.data) and "norm" in config.model.settings:
         settings = {"norm": config.model.settings["norm"], **settings}  # for sampled neighbours
     if not any(f"model.{key}" in given for key in _WIDTHS):
         host = name.removesuffix("+fog")

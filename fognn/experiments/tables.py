@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fognn.data.opening import PYTHON, is_python_name
 from fognn.data.pyg_datasets import PREFIX, is_pyg_name
 from fognn.experiments.build import model_settings
 from fognn.experiments.protocols import config_of
@@ -15,8 +16,7 @@ from fognn.experiments.rows import Row, get_row, rows_of
 from fognn.training import Config
 from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC
-from fognn.training.given import GIVEN, is_given
-from fognn.training.own_data import is_own, own_name
+from fognn.training.user_data import is_user_data, user_data_name
 from fognn.utils import checks
 
 __all__ = [
@@ -193,18 +193,18 @@ def other_key(config: Config) -> str:
     name = config.data.name
     if is_pyg_name(name):
         name = name.removeprefix(PREFIX).replace("/", "-")
-    elif is_own(config.data) and not is_given(name):
+    elif is_user_data(config.data) and not is_python_name(name):
         name = Path(name).stem
     run = f"{config.model.name}-seed{config.seed}-{config.digest()}"
-    return f"{name}/{run}".replace(GIVEN, "").lower()
+    return f"{name}/{run}".replace(PYTHON, "").lower()
 
 
 def portable(config: Config) -> Config:
     r"""Returns the configuration without paths of this machine, as in the ledger: without the data
     folder, and your own file without its folder."""
     named: dict[str, str | None] = {"data.folder": None}
-    if is_own(config.data):
-        named["data.name"] = own_name(config.data)
+    if is_user_data(config.data):
+        named["data.name"] = user_data_name(config.data)
     return config.with_values(named)
 
 

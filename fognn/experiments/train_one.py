@@ -8,13 +8,13 @@ from typing import Any
 
 from torch.nn import Module
 
+from fognn.data import open_user_data
 from fognn.experiments.protocols import protocol
 from fognn.experiments.recipes import recipe as by_recipe
 from fognn.experiments.tables import run_folder, runs_of
 from fognn.training import Config, Result, fit
 from fognn.training.config import setting_name
 from fognn.training.fabric import by_torchrun
-from fognn.training.given import give_data
 from fognn.training.run_folder import check_folder, in_use
 from fognn.training.user_module import module_name
 
@@ -84,8 +84,10 @@ def train(
     if changes.get("data.folder") is not None:
         changes["data.folder"] = str(changes["data.folder"])
     module = None if model is None or isinstance(model, str) else model
+    opened = None
     if data is not None and not isinstance(data, str | Path):
-        data = give_data(data)
+        opened = open_user_data(data, task=changes.get("data.task", "auto"))
+        data = opened.name
     if module is not None:
         model = module_name(module, keep_weights, folder is not None)
         if keep_weights:
@@ -103,11 +105,20 @@ def train(
             f"train: data and model must be given, or config, got data={data!r} and model={model!r}"
         )
     elif recipe is not None:
-        run = by_recipe(recipe, str(data), str(model), seed or 0, changes)
+        run = by_recipe(recipe, str(data), str(model), seed or 0, changes, opened)
     else:
-        run = protocol(str(data), str(model), seed or 0, changes)
+        run = protocol(str(data), str(model), seed or 0, changes, opened)
     place = folder or _default_folder(run)
-    return fit(run, place, module=module, command=command, quiet=quiet, logger=logger, again=again)
+    return fit(
+        run,
+        place,
+        data=opened,
+        module=module,
+        command=command,
+        quiet=quiet,
+        logger=logger,
+        again=again,
+    )
 
 
 def _default_folder(config: Config) -> Path:

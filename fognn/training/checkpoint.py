@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch.nn import Module
 
+from fognn.data.opening import is_python_name
 from fognn.models import Task
 from fognn.models.registry import new_model
 from fognn.models.tensor_file import whole_network
 from fognn.models.weights import kept_file, read_weights
 from fognn.training.config import Config
-from fognn.training.given import is_given
 from fognn.training.user_module import load_given, untrained_module
 from fognn.utils import checks
 from fognn.utils.errors import FileError
@@ -51,7 +51,7 @@ def untrained_model(config: Config, task: Task | None, module: Module | None = N
         torch.manual_seed(config.seed)
         if module is not None:
             return untrained_module(module, task, config.model.settings)
-        if is_given(config.model.name):
+        if is_python_name(config.model.name):
             raise ValueError(
                 f"network {config.model.name!r} was given as a Python object: call fognn.train "
                 "with the same object to resume its run, or fognn.load(run, module=network) to "

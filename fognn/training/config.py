@@ -86,9 +86,10 @@ class DataConfig:
     """csv file: the column to learn, or several columns with commas between them."""
     task: Literal["auto", "regression", "classification"] = "auto"
     """Your own data: regression or classification, if auto finds the wrong one."""
-    split: Literal["random", "scaffold", "all"] | None = None
-    """Your own data: random (8 : 1 : 1), scaffold for molecules, or all splits of one graph, as
-    folds; if not given, the data's own (first) split, else random."""
+    split: str | None = None
+    """Your own data: random (8 : 1 : 1), scaffold for molecules, all splits of one graph as folds,
+    or a .json or .csv file with the items of each split; if not given, the data's own (first)
+    split, else random."""
     split_column: str | None = None
     """csv file: the column that has train, val or test for each molecule."""
     rwse: Index = 0

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from fognn.data import FullGraphLoader, NeighborLoader, PackedLoader
+from fognn.data import FullGraphLoader, NeighborLoader, PackedLoader, UserData
 from fognn.data.catalog import DatasetInfo, dataset_info
 from fognn.data.encodings import RWSE, random_walk_transform
 from fognn.data.episodes import Episodes, EpisodeSampler, Tasks
@@ -20,7 +20,13 @@ from fognn.data.pack import Pack
 from fognn.data.sbm_generator import SPLIT_SIZES
 from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
-from fognn.training.own_data import is_own, open_own, open_own_split, own_splits, own_task
+from fognn.training.user_data import (
+    check_user_data,
+    is_user_data,
+    open_data,
+    user_splits,
+    user_task,
+)
 
 __all__ = [
     "FOLDS",
@@ -54,7 +60,7 @@ class Loader(Protocol):
 
 def few_shot(data: DataConfig) -> bool:
     r"""Returns whether the dataset consists of images for few-shot learning."""
-    return not is_own(data) and _entry(data).kind == "images"
+    return not is_user_data(data) and _entry(data).kind == "images"
 
 
 def queries_of(data: DataConfig) -> int | None:
@@ -65,36 +71,50 @@ def queries_of(data: DataConfig) -> int | None:
 def folded(data: DataConfig) -> bool:
     r"""Returns whether the dataset has folds instead of splits, or all of its splits are used as
     folds."""
-    return data.split == "all" if is_own(data) else not _entry(data).splits
+    return data.split == "all" if is_user_data(data) else not _entry(data).splits
 
 
-def folds_of(data: DataConfig) -> int:
+def folds_of(config: DataConfig, data: UserData | None = None) -> int:
     r"""Returns the number of folds that a run trains one after another; 0 for a single run."""
-    if not folded(data) or data.fold is not None:
+    if not folded(config) or config.fold is not None:
         return 0
-    return open_own(data).num_splits if is_own(data) else FOLDS
+    return (data or open_data(config)).num_splits if is_user_data(config) else FOLDS
 
 
-def task_of(data: DataConfig) -> Task | None:
+def task_of(config: DataConfig, data: UserData | None = None) -> Task | None:
     r"""Returns the task of a dataset: the inputs and outputs of its networks; :obj:`None` for
-    few-shot images."""
-    if is_own(data):
-        return own_task(data)
-    entry = _entry(data)
+    few-shot images.
+
+    Args:
+        config (DataConfig): The data of the run.
+        data (UserData, optional): The user's data, if they are open. (default: opened here)
+    """
+    if is_user_data(config):
+        return user_task(config, data or open_data(config))
+    entry = _entry(config)
     if entry.kind == "images":
         return None
-    return replace(TASKS[entry.name.lower()], encodings=data.rwse)
+    return replace(TASKS[entry.name.lower()], encodings=config.rwse)
 
 
-def notes_of(data: DataConfig) -> list[str]:
-    r"""Returns what was found in the user's own data, for the user; nothing for other datasets."""
-    if not is_own(data):
+def notes_of(config: DataConfig, data: UserData | None = None) -> list[str]:
+    r"""Returns what was found in the user's data, for the user; nothing for other datasets."""
+    if not is_user_data(config):
         return []
-    sizes = ", ".join(f"{len(items):,} {split}" for split, items in own_splits(data).items())
-    return [*open_own(data).notes, f"split: {sizes}"]
+    data = data or open_data(config)
+    found = user_splits(config, data)
+    sizes = ", ".join(f"{len(items):,} {split}" for split, items in found.items())
+    of = f" (number {config.fold or 1} of {data.num_splits})" if data.num_splits > 1 else ""
+    return [*data.notes, f"split: {sizes}{of}"]
 
 
-def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -> Loader:
+def open_split(
+    config: Config,
+    split: str,
+    rank: int = 0,
+    world_size: int = 1,
+    data: UserData | None = None,
+) -> Loader:
     r"""Returns the loader of a split.
 
     Args:
@@ -104,35 +124,47 @@ def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -
             other splits are not divided. (default: :obj:`0`)
         world_size (int, optional): Number of ranks that share each training batch.
             (default: :obj:`1`)
+        data (UserData, optional): The user's data, if they are open. (default: opened here)
     """
-    data, size = config.data, config.training.batch_size
-    if split not in splits_of(data):
-        raise ValueError(f"split must be one of {', '.join(splits_of(data))}, got {split!r}")
+    source, size = config.data, config.training.batch_size
+    if split not in splits_of(source):
+        raise ValueError(f"split must be one of {', '.join(splits_of(source))}, got {split!r}")
     train = split == "train"
     ranks = (rank, world_size) if train else (0, 1)
-    if few_shot(data):
-        if data.rwse:
-            raise ValueError(f"config: data.rwse must be 0 for images, got {data.rwse}")
-        images = _entry(data).open(split, data.folder)
-        seed = config.seed if train else data.seed
-        episodes = config.training.steps * size if train else data.episodes
-        return EpisodeLoader(images, data, episodes, size, seed, train, *ranks)
-    if is_own(data):
-        return open_own_split(config, split, *ranks)
-    return PackedLoader(
-        _graphs(data, split),
-        size // ranks[1],
-        shuffle=train,
-        seed=config.seed,
-        rank=ranks[0],
-        world_size=ranks[1],
-    )
+    if few_shot(source):
+        if source.rwse:
+            raise ValueError(f"config: data.rwse must be 0 for images, got {source.rwse}")
+        images = _entry(source).open(split, source.folder)
+        seed = config.seed if train else source.seed
+        episodes = config.training.steps * size if train else source.episodes
+        return EpisodeLoader(images, source, episodes, size, seed, train, *ranks)
+    options: dict[str, Any] = {
+        "batch_size": size // ranks[1],
+        "shuffle": train,
+        "seed": config.seed,
+        "rank": ranks[0],
+        "world_size": ranks[1],
+    }
+    if not is_user_data(source):
+        return PackedLoader(_graphs(source, split), **options)
+    data = data or open_data(source)
+    check_user_data(config, data)
+    items = user_splits(source, data)[split]
+    if data.nodes is None:
+        graphs = data.encoded(source.rwse)
+        return PackedLoader([graphs[item] for item in items.tolist()], **options)
+    graph = data.packed(source.rwse)
+    mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
+    mask[items] = True
+    if source.neighbors is None:
+        return FullGraphLoader(graph, mask)
+    return NeighborLoader(graph, mask, source.neighbors, **options)
 
 
 def splits_of(data: DataConfig) -> tuple[str, ...]:
     r"""Returns the names of the splits. A held-out fold without ``holdout`` is ``"val"`` and not
     ``"test"``, because it is evaluated in every epoch."""
-    if folded(data) and not is_own(data) and not data.holdout:
+    if folded(data) and not is_user_data(data) and not data.holdout:
         return ("train", "val")
     return ("train", "val", "test")
 
@@ -142,13 +174,15 @@ def joint_fingerprint(parts: Iterable[str]) -> str:
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
 
-def data_fingerprint(config: Config) -> str:
+def data_fingerprint(config: Config, data: UserData | None = None) -> str:
     r"""Returns the checksum of all data of a run, as in its :class:`~fognn.training.Result`."""
-    if count := folds_of(config.data):
+    if data is None and is_user_data(config.data):
+        data = open_data(config.data)
+    if count := folds_of(config.data, data):
         folds = (config.with_values({"data.fold": fold}) for fold in range(1, count + 1))
-        return joint_fingerprint(map(data_fingerprint, folds))
+        return joint_fingerprint(data_fingerprint(fold, data) for fold in folds)
     return joint_fingerprint(
-        fingerprint(open_split(config, split)) for split in splits_of(config.data)
+        fingerprint(open_split(config, split, data=data)) for split in splits_of(config.data)
     )
 
 

@@ -12,21 +12,17 @@ from torch import Tensor
 from torch.nn import Module
 
 from fognn.ops import adjacency
-from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import open_split, queries_of
-from fognn.training.environment import device_of
 from fognn.training.fabric import make_fabric, threads_of
 from fognn.training.objective import Meter, loss_of, std_of
-from fognn.training.out_of_memory import evaluation_too_large
 from fognn.utils.files import user_path
-from fognn.utils.memory import memory_errors
 
-__all__ = ["answer", "evaluate", "evaluate_model"]
+__all__ = ["evaluate", "evaluate_model", "forward_batch"]
 
 
-def answer(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
+def forward_batch(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
     r"""Runs a network on a batch; returns its predictions and the targets."""
     if hasattr(batch, "support"):
         out = model(batch.support, batch.support_labels, batch.query)
@@ -70,7 +66,7 @@ def evaluate_model(
     model.eval()
     with torch.no_grad():
         for batch in islice(loader, fabric.global_rank, None, fabric.world_size):
-            prediction, target = answer(model, fabric.to_device(batch))
+            prediction, target = forward_batch(model, fabric.to_device(batch))
             loss = loss_of(training.loss, prediction, target, std=std)
             meter.update(prediction, target, loss)
     return meter.compute()
@@ -121,14 +117,13 @@ def evaluate(
         return {name: statistics.fmean(score[name] for score in each) for name in each[0]}
     net, config, task = load_run(run, checkpoint)
     config = _here(config, device, threads, data, batch_size)
-    with threads_of(config.machine), memory_errors(evaluation_too_large(config, device_of(device))):
+    with threads_of(config.machine):
         fabric = make_fabric(config)
         classes = task.out_channels if task is not None else config.data.n_way
         loader = open_split(config, split)
         model, std = fabric.setup(net), std_of(task)
-        batches = BusyCores.watch(loader, fabric.device.type)
         queries = queries_of(config.data)
-        scores = evaluate_model(model, batches, config.training, classes, fabric, std, queries)
+        scores = evaluate_model(model, loader, config.training, classes, fabric, std, queries)
     metric = config.training.metric
     return {name if name == "loss" else f"{metric}_{name}": scores[name] for name in scores}
 

@@ -35,13 +35,13 @@ def fit_folds(config: Config, folder: Path, fit: Callable[..., Result], **rest: 
     if done is not None:
         return done
     # Raises for an invalid setting before the folder is created.
-    untrained_model(config, task_of(config.data), rest["module"])
+    untrained_model(config, task_of(config.data, rest["data"]), rest["module"])
     run = RunFolder(folder, config, rest["again"])
     try:
         if run.has_fewer_epochs(config):
             run.extend(config)
         results = []
-        for fold in range(1, folds_of(config.data) + 1):
+        for fold in range(1, folds_of(config.data, rest["data"]) + 1):
             part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
             results.append(fit(part, folder / f"fold-{fold}", **rest))
             run.log(f"fold {fold}: {results[-1]}")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from fognn.training.checkpoint import load_run, model_arguments
 from fognn.training.config import Config
-from fognn.training.own_data import is_own, own_name
 from fognn.training.result import Result
+from fognn.training.user_data import is_user_data, user_data_name
 from fognn.utils.files import user_path
 
 __all__ = ["export"]
@@ -34,7 +34,7 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
     path = user_path(run)
     trained, at = (path.parent, path.stem) if path.is_file() else (path, checkpoint or "best")
     # Without its folder, which is of no use to others.
-    data = own_name(config.data) if is_own(config.data) else None
+    data = user_data_name(config.data) if is_user_data(config.data) else None
     card = {"data": data, "training": _training(config, data, trained, at)}
     exported.save_pretrained(folder, model_card_kwargs=card)
     return Path(folder)

@@ -11,6 +11,7 @@ import torch
 from lightning.fabric import Fabric
 from torch.nn import Module
 
+from fognn.data import UserData
 from fognn.models import count_parameters
 from fognn.training.checkpoint import (
     content_of,
@@ -28,7 +29,7 @@ from fognn.training.data import (
     splits_of,
 )
 from fognn.training.environment import commit
-from fognn.training.evaluation import answer, evaluate_model
+from fognn.training.evaluation import evaluate_model, forward_batch
 from fognn.training.fabric import (
     on_ranks,
     share_buffers,
@@ -58,7 +59,7 @@ def fit_one(
     config: Config,
     folder: Path,
     *,
-    data: Any,
+    data: UserData | None,
     module: Module | None,
     command: str,
     quiet: bool,
@@ -81,7 +82,7 @@ def _fit(
     fabric: Fabric,
     config: Config,
     folder: Path,
-    data: Any,
+    data: UserData | None,
     module: Module | None,
     command: str,
     quiet: bool,
@@ -189,7 +190,7 @@ def _train(
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
         notes = [f"first weights: {first_weights}"] if first_weights else []
-        for note in [*notes_of(config.data), *notes]:
+        for note in [*notes_of(config.data, parts.data), *notes]:
             run.log(note)
             progress.note(note)
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
@@ -207,7 +208,7 @@ def _train(
             train.set_epoch(epoch)
             for number, batch in enumerate(islice(train, state.batch, None), state.batch):
                 torch.manual_seed(step_seed(config.seed, epoch, number, fabric.global_rank))
-                prediction, target = answer(model, fabric.to_device(batch))
+                prediction, target = forward_batch(model, fabric.to_device(batch))
                 loss = loss_of(training.loss, prediction, target, fabric, std)
                 value = loss.item()
                 if not math.isfinite(value):
@@ -275,7 +276,7 @@ def _train(
     test: dict[str, dict[str, float]] | None = None
     checksums = [data, fingerprint(val)]
     if "test" in splits_of(config.data):
-        loader = open_split(config, "test")
+        loader = open_split(config, "test", data=parts.data)
         checksums.append(fingerprint(loader))
         test = {"last": evaluate(loader)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt

@@ -3,10 +3,10 @@ options of the command."""
 
 from collections.abc import Callable
 
+from fognn.data.opening import is_python_name
 from fognn.training.config import Config
 from fognn.training.data import few_shot
-from fognn.training.given import is_given
-from fognn.training.own_data import has_sym_norm, is_own, open_own
+from fognn.training.user_data import has_sym_norm, is_user_data
 from fognn.utils.memory import MemoryLimitError
 
 __all__ = [
@@ -62,7 +62,7 @@ def training_too_large(config: Config, folder: object) -> Callable[[str], Memory
 
 
 def _smaller_network(config: Config) -> str:
-    if is_given(config.model.name):
+    if is_python_name(config.model.name):
         return "a smaller network"
     name = "embedding" if few_shot(config.data) else "channels"
     return f"a smaller network (--set model.{name}=...)"
@@ -88,7 +88,7 @@ def data_too_large(config: Config) -> Callable[[str], MemoryLimitError]:
         config (Config): The run.
     """
     part = f"a part of the data (--set data.fraction={config.data.fraction / 2:g})"
-    if is_own(config.data):
+    if is_user_data(config.data):
         part = "a file with fewer or smaller graphs"
     elif few_shot(config.data):
         part = _MORE
@@ -128,5 +128,4 @@ def _smaller(size: int, device: str) -> str:
 
 def _whole_graph(config: Config) -> bool:
     r"""Returns whether the only graph is one batch, whose size is not a setting."""
-    one = is_own(config.data) and open_own(config.data).nodes is not None
-    return one and config.data.neighbors is None
+    return is_user_data(config.data) and config.data.neighbors is None

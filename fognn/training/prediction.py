@@ -1,171 +1,270 @@
-r"""Predictions of a trained network for new graphs, as a csv file."""
+r"""Predictions of a trained network for new graphs, or for a split of its data."""
 
-import csv
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Batch, Data
 
 from fognn.data import NeighborLoader, PackedGraph
 from fognn.data.encodings import random_walks
-from fognn.data.graph_files import read_graphs
-from fognn.data.molecules import ATOM_COLUMNS
-from fognn.data.own_data import fill_inputs
+from fognn.data.graph_files import check_graphs, read_graphs
+from fognn.data.molecules import ATOM_COLUMNS, smiles_to_graph
+from fognn.data.opening import fill_inputs
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
-from fognn.data.single_graph import is_single_graph, read_single_graph, single_graph
-from fognn.data.smiles_csv import read_molecules
+from fognn.data.smiles_csv import is_csv, read_molecules
 from fognn.models import Task
-from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, MachineConfig
-from fognn.training.data import PLAIN_ZINC
+from fognn.training.data import PLAIN_ZINC, open_split
 from fognn.training.environment import device_of
-from fognn.training.evaluation import answer
+from fognn.training.evaluation import forward_batch
 from fognn.training.fabric import threads_of
-from fognn.training.out_of_memory import prediction_too_large
+from fognn.training.user_data import is_user_data, open_data, user_splits
 from fognn.utils import checks
-from fognn.utils.files import write_whole
-from fognn.utils.memory import memory_errors, source_too_large
+from fognn.utils.files import user_path, write_whole
 
-__all__ = ["predict", "predict_graphs", "predict_nodes"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Predictions", "predict", "predict_graphs", "predict_nodes"]
+
+Places = dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    r"""The predictions of a network: a row for each graph, node or edge, in the order of the input.
+
+    Args:
+        task (Task): The inputs and outputs of the network.
+        values (array): What is predicted, ``[rows]`` or ``[rows, columns]``: numbers in the unit of
+            the targets; the classes, by name where they have names; or 0 and 1.
+        probabilities (array, optional): The probability of each class ``[rows, classes]``, of yes
+            ``[rows]``, or of yes in each column ``[rows, columns]``; :obj:`None` for numbers.
+        names (tuple): The names of the columns, or of the classes.
+        places (dict): Where each row belongs: its ``row`` in the csv file and its ``smiles``, or
+            the number of its ``graph``, and of its ``node`` or its ``source`` and ``target``.
+        truth (array, optional): The targets, for a split of the data; NaN where they are missing.
+            (default: :obj:`None`)
+    """
+
+    task: Task
+    values: NDArray[Any]
+    probabilities: NDArray[np.float32] | None
+    names: tuple[str, ...]
+    places: Places
+    truth: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def to_frame(self) -> "pd.DataFrame":
+        r"""Returns a table: where each row belongs, the predictions, the probabilities, and the
+        truth if it is known."""
+        import pandas as pd
+
+        columns: dict[str, Any] = dict(self.places)
+        if self.probabilities is None:
+            columns |= _columns("prediction", self.values, self.names)
+        elif self.values.ndim == 2:
+            columns |= _columns("probability", self.probabilities, self.names)
+        else:
+            both, names = self.probabilities, self.names
+            if both.ndim == 1:
+                both, names = np.stack([1 - both, both], axis=1), ("0", "1")
+            columns |= {"class": self.values} | _columns("probability", both, names)
+        if self.truth is not None:
+            columns |= _columns("truth", self.truth, self.names)
+        return pd.DataFrame(columns)
+
+    def to_csv(self, path: str | Path) -> None:
+        r"""Writes the table of :meth:`to_frame` to a csv file, whole or not at all."""
+        with write_whole(user_path(path)) as temporary:
+            self.to_frame().to_csv(temporary, index=False, lineterminator="\n", compression=None)
 
 
 def predict(
     run: str | Path,
-    source: str | Path,
-    output: str | Path,
+    source: Any = None,
+    *,
+    split: str | None = None,
     checkpoint: str | None = None,
     smiles_column: str | None = None,
-    skip_bad: bool = False,
+    skip_bad: bool | None = None,
     batch_size: int = 128,
     device: str = "auto",
     threads: int | None = None,
-) -> int:
-    r"""Writes the predictions of a trained network for new graphs to a csv file: one line for each
-    graph, node or edge, depending on the network's task, in the order of the input.
+    data: str | Path | None = None,
+) -> Predictions:
+    r"""Predicts with a trained network.
 
-    Molecules are numbered by ``row``, counted from 0 without the header, as in the input: lines
-    that are skipped leave gaps. Other graphs are numbered by ``graph``, from 0.
+    .. code-block:: python
 
-    * Predicted values are in the column ``prediction``, in the unit of the targets; if there are
-      several, in ``prediction_NAME``.
-    * Predicted classes are in ``class``, and their probabilities in ``probability_NAME``.
-    * For several yes/no columns, the probabilities of a yes are in ``probability_NAME``.
-
-    A name is that of the column or class in the data of the training, or its number from 0.
+        found = fognn.predict("runs/solubility", ["CCO", "c1ccccc1"])
+        found.values, found.probabilities, found.names
+        found.to_csv("predictions.csv")
 
     Args:
         run (str): A run folder, a checkpoint in one, or the name of kept weights, such as
             ``"zinc/gcn+fog"``, see :func:`fognn.load`.
-        source (str): A csv file of molecules; graphs as :func:`fognn.data.read_graphs` or
-            :func:`fognn.data.read_single_graph` takes them; or a dataset of PyG by name, as
-            :func:`fognn.data.open_pyg` takes it.
-        output (str): The csv file to write.
+        source (object): SMILES strings in a list; a csv file of molecules; graphs as
+            :func:`fognn.data.read_graphs` reads them; a dataset of PyG by name; or
+            :class:`~torch_geometric.data.Data`, a list of them, or a dataset of PyG.
+        split (str, optional): In place of ``source``: a split of the data of the run, ``"train"``,
+            ``"val"`` or ``"test"``; the result has the truth, too. (default: :obj:`None`)
         checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
             for kept weights the one that is kept, see :func:`fognn.load`)
         smiles_column (str, optional): csv file: the column of the SMILES strings.
             (default: that of the training)
-        skip_bad (bool, optional): csv file: if set to :obj:`True`, skips lines that cannot be read.
-            (default: :obj:`False`)
+        skip_bad (bool, optional): csv file: whether to skip lines that cannot be read.
+            (default: that of the training)
         batch_size (int, optional): Number of graphs in a batch; of nodes, for a run with sampled
             neighbours. (default: :obj:`128`)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`"auto"`)
         threads (int, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`None`)
-
-    Returns:
-        The number of lines written, without the header.
+        data (str, optional): The folder with the files of the datasets, for ``split``.
+            (default: that of the training)
     """
     checks.int_in_range("predict", "batch_size", batch_size, 1)
-    machine = MachineConfig(threads=threads)
+    if (source is None) == (split is None):
+        raise ValueError("predict: source or split must be given, and not both")
     net, config, task = load_run(run, checkpoint)
     if task is None:
         raise ValueError(
-            f"run must not be of a few-shot network, which classifies images, got {str(run)!r}: "
-            f"use fognn predict RUN --support DIR --query IMAGE (fognn.training.predict_images), "
-            f"or fognn.load(run) for the network itself"
+            f"predict: run must not be of a few-shot network, got {str(run)!r}: use fognn predict "
+            "RUN --support DIR --query IMAGE (fognn.training.predict_images)"
         )
-    with memory_errors(source_too_large(source)):
-        graphs, rows = _read(source, config, task, smiles_column, skip_bad)
+    truth, chosen = None, None
+    if split is not None:
+        config = config.with_values({} if data is None else {"data.folder": str(data)})
+        graphs, places, truth, chosen = _of_split(config, task, split)
+    else:
+        skip = config.data.skip_bad if skip_bad is None else skip_bad
+        graphs, places = _read(source, config, task, smiles_column, skip)
     if config.data.name == PLAIN_ZINC:
         # The network was trained with the embedding of atom type 0 only.
         for graph in graphs:
-            graph.x = torch.zeros_like(graph.x)
-    lines, neighbors = 0, config.data.neighbors
-    place = device_of(device)
-    largest = max(graph.num_nodes or 0 for graph in graphs) if neighbors else len(graphs)
-    with (
-        threads_of(machine),
-        memory_errors(prediction_too_large(min(batch_size, largest), place)),
-        _naming(source),
-        write_whole(Path(output)) as temporary,
-        open(temporary, "w", newline="", encoding="utf-8") as file,
-    ):
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*_places(task, graphs[0]), *_names(task, config.training.loss)])
-        outputs: Iterable[Tensor] = predict_graphs(net, graphs, task, batch_size, device)
-        if neighbors is not None:
-            outputs = (
-                predict_nodes(net, graph, task, neighbors, batch_size, device, config.seed)
-                for graph in graphs
-            )
-        outputs = BusyCores.watch(outputs, place)
-        for number, graph, output_ in zip(rows, graphs, outputs, strict=True):
-            for names, row in zip(_rows(task, number, graph), output_, strict=True):
-                writer.writerow([*names, *_values(row, task, config.training.loss)])
-                lines += 1
-    return lines
+            graph.x = torch.zeros_like(graph.x)  # type: ignore[arg-type]
+    neighbors = config.data.neighbors
+    with threads_of(MachineConfig(threads=threads)):
+        if neighbors is None:
+            out = torch.cat(list(predict_graphs(net, graphs, task, batch_size, device)))
+        else:
+            options = (task, neighbors, batch_size, device, config.seed)
+            out = torch.cat([predict_nodes(net, graph, *options) for graph in graphs])
+    if chosen is not None:
+        out = out[chosen]
+        places = {name: [values[i] for i in chosen.tolist()] for name, values in places.items()}
+    return _predictions(out.float(), task, config.training.loss, places, truth)
 
 
-@contextmanager
-def _naming(source: str | Path) -> Iterator[None]:
-    r"""Names the input in the errors of a network that gets other features than in training."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from error
+def _predictions(
+    out: Tensor, task: Task, loss: str, places: Places, truth: Tensor | None
+) -> Predictions:
+    names = tuple(task.names or map(str, range(task.out_channels)))
+    values: Any = out.numpy()
+    known = None if truth is None else truth.numpy()
+    probabilities: Any = None
+    if loss not in ("l1", "mse", "bce"):
+        probabilities = out.softmax(1).numpy()
+        values = _classes(out.argmax(1), task)
+        known = None if truth is None else _classes(truth, task)
+        return Predictions(task, values, probabilities, names, places, known)
+    if loss == "bce":
+        probabilities, values = out.sigmoid().numpy(), (out > 0).long().numpy()
+    if task.out_channels == 1:
+        values, probabilities = values[:, 0], probabilities[:, 0] if loss == "bce" else None
+    known = None if known is None else known.reshape(values.shape)
+    return Predictions(task, values, probabilities, names, places, known)
+
+
+def _classes(numbers: Tensor, task: Task) -> NDArray[Any]:
+    if not task.names:
+        return numbers.numpy()
+    return np.array([task.names[n] if n >= 0 else "" for n in numbers.tolist()], dtype=object)
+
+
+def _columns(name: str, values: NDArray[Any], names: Sequence[str]) -> dict[str, Any]:
+    if values.ndim == 1:
+        return {name: values}
+    return {f"{name}_{part}": values[:, n] for n, part in enumerate(names)}
+
+
+def _of_split(
+    config: Config, task: Task, split: str
+) -> tuple[list[Data], Places, Tensor, Tensor | None]:
+    r"""Returns the graphs of a split, where each row belongs, and the truth; and of a single graph
+    the nodes of the split."""
+    if not is_user_data(config.data):
+        loader: Any = open_split(config, split)
+        loader.shuffle = False
+        graphs = [graph for batch in loader for graph in batch.to_data_list()]
+        truth = torch.cat([graph.y for graph in graphs])
+        return graphs, _places(task, graphs, range(len(graphs))), truth, None
+    checks.one_of("predict", "split", split, ("train", "val", "test"))
+    data = open_data(config.data)
+    items = user_splits(config.data, data)[split]
+    truth = data.targets_of(items)
+    if data.nodes is not None:
+        return data.graphs, _places(task, data.graphs, [0]), truth, items
+    numbers = items.tolist()
+    graphs = [data.graphs[item] for item in numbers]
+    if data.rows:
+        smiles = [data.smiles[item] for item in numbers]
+        return graphs, {"row": [data.rows[item] for item in numbers], "smiles": smiles}, truth, None
+    return graphs, _places(task, graphs, numbers), truth, None
 
 
 def _read(
-    source: str | Path, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
-) -> tuple[list[Data], Sequence[int]]:
-    r"""Returns the graphs, and their numbers in the input."""
-    if is_pyg_name(str(source)) or not str(source).lower().endswith(".csv"):
-        graphs = _read_graphs(source, config)
-        return fill_inputs(graphs, task.node_input)[0], range(len(graphs))
-    of_zinc = config.data.name in ("ZINC", PLAIN_ZINC)
-    if task.level != "graph" or not (of_zinc or task.node_tokens == ATOM_COLUMNS):
-        raise ValueError(
-            f"source must be a .pt or .npz file of graphs, because {config.model.name} was "
-            f"trained on {config.data.name} and not on molecules, got {str(source)!r}"
-        )
-    table = read_molecules(
-        source,
-        smiles_column or config.data.smiles,
-        skip_bad=skip_bad,
-        features="zinc" if of_zinc else "pyg",
-    )
-    if not table.graphs:
-        raise ValueError(f"source must have at least one molecule, got {str(source)!r}")
-    return table.graphs, table.rows
-
-
-def _read_graphs(source: str | Path, config: Config) -> list[Data]:
-    if is_pyg_name(str(source)):
+    source: Any, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
+) -> tuple[list[Data], Places]:
+    r"""Returns the graphs, and where each row of the predictions belongs."""
+    named = isinstance(source, str | Path)
+    texts = isinstance(source, Sequence) and all(isinstance(text, str) for text in source)
+    if (texts and not named) or (named and is_csv(source)):
+        return _molecules(source, config, task, smiles_column, skip_bad)
+    if isinstance(source, Data):
+        graphs = check_graphs("predict: source", [source])
+    elif not named:
+        graphs = check_graphs("predict: source", [source[i] for i in range(len(source))])
+    elif is_pyg_name(str(source)):
         parts = open_pyg(str(source), config.data.folder)
-        graphs = [graph for part in parts.values() for graph in part]
-        if len(graphs) == 1:
-            return [single_graph(str(source), graphs[0].to_dict(), labels=False)]
-        return graphs
-    if is_single_graph(source):
-        return [read_single_graph(source, labels=False)]
-    return read_graphs(source)
+        graphs = check_graphs(str(source), [graph for part in parts.values() for graph in part])
+    else:
+        graphs = read_graphs(source)
+    graphs = fill_inputs(graphs, task.node_input)[0]
+    return graphs, _places(task, graphs, range(len(graphs)))
+
+
+def _molecules(
+    source: Any, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
+) -> tuple[list[Data], Places]:
+    zinc = config.data.name in ("ZINC", PLAIN_ZINC)
+    if task.level != "graph" or not (zinc or task.node_tokens == ATOM_COLUMNS):
+        raise ValueError(
+            f"predict: source must be graphs, because {config.model.name} was trained on "
+            f"{config.data.name} and not on molecules, got {str(source)[:80]!r}"
+        )
+    features = "zinc" if zinc else "pyg"
+    if isinstance(source, str | Path):
+        column = smiles_column or config.data.smiles
+        table = read_molecules(source, column, skip_bad=skip_bad, features=features)
+        graphs, rows = table.graphs, table.rows
+    else:
+        graphs = [smiles_to_graph(text, features) for text in source]
+        rows = list(range(len(graphs)))
+    if not graphs:
+        raise ValueError(f"predict: source must have a molecule, got {str(source)[:80]!r}")
+    return graphs, {"row": rows, "smiles": [graph.smiles for graph in graphs]}
 
 
 def predict_nodes(
@@ -178,105 +277,57 @@ def predict_nodes(
     seed: int = 0,
 ) -> Tensor:
     r"""Returns the outputs of a network for all nodes of a graph, ``[num_nodes, out]``, from
-    sampled neighbourhoods, as :class:`~fognn.data.NeighborLoader` samples them for a validation
-    split.
-
-    Args:
-        net (torch.nn.Module): The network, in evaluation mode.
-        graph (Data): The graph.
-        task (Task): The inputs and outputs of the network.
-        neighbors (sequence of int): The largest number of neighbours in each hop.
-        batch_size (int, optional): Number of nodes in a batch. (default: :obj:`128`)
-        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`"auto"`)
-        seed (int, optional): The seed of the samples. (default: :obj:`0`)
-    """
+    neighbourhoods that are sampled as :class:`~fognn.data.NeighborLoader` samples them for a
+    validation split, with the same arguments."""
     place = torch.device(device_of(device))
     net.to(place)
-    inputs = _inputs(graph, task, next(net.parameters()).dtype)
+    inputs = _inputs(graph, task, _dtype(net))
     inputs.y = torch.zeros(graph.num_nodes or 0)
     every = torch.ones(graph.num_nodes or 0, dtype=torch.bool)
     loader = NeighborLoader(PackedGraph(inputs), every, neighbors, batch_size, seed=seed)
     with torch.no_grad():
-        return torch.cat([answer(net, batch.to(place))[0].cpu() for batch in loader])
+        return torch.cat([forward_batch(net, batch.to(place))[0].cpu() for batch in loader])
 
 
 def predict_graphs(
-    net: Module, graphs: list[Data], task: Task, batch_size: int = 128, device: str = "auto"
+    net: Module, graphs: Sequence[Data], task: Task, batch_size: int = 128, device: str = "auto"
 ) -> Iterator[Tensor]:
-    r"""Yields the outputs of a network for each graph: ``[1, out]``, ``[num_nodes, out]`` or
-    ``[num_edges, out]``.
-
-    Args:
-        net (torch.nn.Module): The network, in evaluation mode.
-        graphs (list): The graphs.
-        task (Task): The inputs and outputs of the network.
-        batch_size (int, optional): Number of graphs in a batch. (default: :obj:`128`)
-        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`"auto"`)
-    """
+    r"""Yields the outputs of a network for each batch of graphs: a row for each graph, node or
+    edge."""
     place = torch.device(device_of(device))
     net.to(place)
-    dtype = next(net.parameters()).dtype
-    sizes = {"graph": lambda g: 1, "node": lambda g: g.num_nodes, "edge": lambda g: g.num_edges}
     with torch.no_grad():
         for first in range(0, len(graphs), batch_size):
             some = graphs[first : first + batch_size]
-            batch: Any = Batch.from_data_list([_inputs(graph, task, dtype) for graph in some])
-            out, _ = answer(net, batch.to(place))
-            yield from out.cpu().split([sizes[task.level](graph) for graph in some])
+            batch: Any = Batch.from_data_list([_inputs(graph, task, _dtype(net)) for graph in some])
+            yield forward_batch(net, batch.to(place))[0].cpu()
+
+
+def _dtype(net: Module) -> torch.dtype:
+    return next((p.dtype for p in net.parameters() if p.is_floating_point()), torch.float32)
 
 
 def _inputs(graph: Data, task: Task, dtype: torch.dtype) -> Data:
     r"""Returns a graph with the inputs of the network only; some graphs may have labels."""
     x, edge_attr = graph.x, graph.edge_attr
-    reads_edges = task.edge_tokens is not None or task.edge_channels is not None
-    part = Data(x=_cast(x, dtype), edge_index=graph.edge_index, y=torch.zeros(1))
-    if reads_edges and edge_attr is not None:
-        part.edge_attr = _cast(edge_attr, dtype)
+    if x is not None and task.node_channels is not None:
+        x = x.to(dtype)  # bags of words are integers in some files
+    part = Data(x=x, edge_index=graph.edge_index, y=torch.zeros(1))
+    if edge_attr is not None and (task.edge_tokens is not None or task.edge_channels is not None):
+        part.edge_attr = edge_attr.to(dtype) if task.edge_channels is not None else edge_attr
     if task.encodings:
         part.rwse = random_walks(part, task.encodings).to(dtype)
     return part
 
 
-def _cast(value: Any, dtype: torch.dtype) -> Any:
-    return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
-
-
-def _places(task: Task, graph: Data) -> list[str]:
+def _places(task: Task, graphs: Sequence[Data], numbers: Sequence[int]) -> Places:
     if task.level == "graph":
-        return ["row", "smiles"] if "smiles" in graph else ["graph"]
-    return ["graph", "node"] if task.level == "node" else ["graph", "source", "target"]
-
-
-def _rows(task: Task, number: int, graph: Data) -> Iterator[list[Any]]:
-    if task.level == "graph":
-        yield [number, graph.smiles] if "smiles" in graph else [number]
-    elif task.level == "node":
-        yield from ([number, node] for node in range(graph.num_nodes or 0))
-    else:
+        return {"graph": list(numbers)}
+    names = ("graph", "node") if task.level == "node" else ("graph", "source", "target")
+    found: Places = {name: [] for name in names}
+    for number, graph in zip(numbers, graphs, strict=True):
         edges: Any = graph.edge_index
-        yield from ([number, *edge] for edge in edges.t().tolist())
-
-
-def _names(task: Task, loss: str) -> list[str]:
-    several = task.names or range(task.out_channels)
-    if loss in ("l1", "mse"):
-        return ["prediction"] if task.out_channels == 1 else [f"prediction_{n}" for n in several]
-    if loss == "bce":
-        if task.out_channels > 1:
-            return [f"probability_{name}" for name in several]
-        several = range(2)
-    return ["class", *(f"probability_{name}" for name in several)]
-
-
-def _values(row: Tensor, task: Task, loss: str) -> list[Any]:
-    if loss in ("l1", "mse"):
-        return row.tolist()
-    if loss == "bce":
-        yes = row.sigmoid()
-        if task.out_channels > 1:
-            return yes.tolist()
-        return [int(yes > 0.5), float(1 - yes), float(yes)]
-    best = int(row.argmax())
-    return [task.names[best] if task.names else best, *row.softmax(0).tolist()]
+        ends = [list(range(graph.num_nodes or 0))] if task.level == "node" else edges.tolist()
+        for name, values in zip(names, [[number] * len(ends[0]), *ends], strict=True):
+            found[name] += values
+    return found

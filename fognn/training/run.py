@@ -6,15 +6,16 @@ from typing import Any
 
 from torch.nn import Module
 
+from fognn.data import UserData
+from fognn.data.opening import is_python_name
 from fognn.training.config import Config
 from fognn.training.data import folds_of
 from fognn.training.environment import device_of
 from fognn.training.folds import fit_folds
-from fognn.training.given import is_given
 from fognn.training.loggers import LOGGERS
 from fognn.training.loop import fit_one
-from fognn.training.own_data import check_own, is_own
 from fognn.training.result import Result
+from fognn.training.user_data import check_user_data, is_user_data, open_data
 from fognn.training.user_module import module_name
 from fognn.utils import checks
 from fognn.utils.files import user_path
@@ -26,7 +27,7 @@ def fit(
     config: Config,
     folder: str | Path,
     *,
-    data: Any = None,
+    data: UserData | None = None,
     module: Module | None = None,
     command: str | None = None,
     quiet: bool = False,
@@ -67,20 +68,21 @@ def fit(
         config = config.with_values({"model.name": name})
     if command is None:
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
-        if is_given(config.data.name) or is_given(config.model.name):
+        if is_python_name(config.data.name) or is_python_name(config.model.name):
             command = f"fognn.train(data, model, seed={config.seed}, ...), with the same objects"
     if not (folder / "result.json").exists():  # raises before the folder is created
         device_of(config.machine.device)
-        if is_own(config.data):
-            check_own(config)
+        if is_user_data(config.data):
+            data = data or open_data(config.data)
+            check_user_data(config, data)
         if logger is not None:
             checks.one_of("train", "logger", logger, LOGGERS)
             if find_spec(logger) is None:
                 raise ImportError(f"logger {logger!r} is not installed: pip install {logger}")
-    rest = {
+    rest: dict[str, Any] = {
         **{"data": data, "module": module, "command": command},
         **{"quiet": quiet, "logger": logger, "again": again},
     }
-    if folds_of(config.data):
+    if folds_of(config.data, data):
         return fit_folds(config, folder, fit, **rest)
     return fit_one(config, folder, **rest)

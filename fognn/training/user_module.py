@@ -14,9 +14,9 @@ from torch.nn import Module, Parameter
 from torch.nn.parameter import is_lazy
 from torch_geometric.data import Data
 
+from fognn.data.opening import PYTHON, is_python_name
 from fognn.models import Task
 from fognn.ops import Adjacency
-from fognn.training.given import GIVEN, is_given
 
 __all__ = ["GivenNet", "first_weights", "load_given", "module_name", "untrained_module"]
 
@@ -63,7 +63,7 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
     for name, value in one.state_dict().items():
         fixed = isinstance(value, Tensor) and torch.equal(value, others[name])
         digest.update(f"{name} {_content(value) if fixed else list(value.shape)}".encode())
-    return f"{GIVEN}{type(module).__name__}-{digest.hexdigest()[:8]}".lower()
+    return f"{PYTHON}{type(module).__name__}-{digest.hexdigest()[:8]}".lower()
 
 
 def untrained_module(module: Module, task: Task | None, settings: dict[str, Any]) -> "GivenNet":
@@ -106,7 +106,7 @@ def load_given(module: Module, content: dict[str, Any], run: str) -> Module:
         run (str): The run, for error messages.
     """
     name = str(content["config"]["model"]["name"])
-    if not is_given(name):
+    if not is_python_name(name):
         raise ValueError(
             f"load: module must be None for {run!r}, whose network has the name {name!r}"
         )

@@ -33,7 +33,7 @@ from fognn.training.data import (
     splits_of,
     task_of,
 )
-from fognn.training.evaluation import answer
+from fognn.training.evaluation import forward_batch
 
 SPLITS = ("train", "val", "test")
 COUNTS = {"train": 9, "val": 5, "test": 4}
@@ -288,7 +288,7 @@ def test_the_labels_of_queries_are_no_input() -> None:
             given.extend(arguments)
             return torch.zeros(4, 5, 5)
 
-        answer(net, tasks)  # type: ignore[arg-type]
+        forward_batch(net, tasks)  # type: ignore[arg-type]
         return given
 
     for one, two in zip(inputs(seen), inputs(other), strict=True):

@@ -17,7 +17,7 @@ from fognn.models import create_model
 from fognn.training import Result, TrainingConfig, data, evaluate, fit, load
 from fognn.training.config import Config
 from fognn.training.data import open_split
-from fognn.training.evaluation import answer, evaluate_model
+from fognn.training.evaluation import evaluate_model, forward_batch
 from fognn.training.state import State
 from fognn.utils.errors import FileError
 
@@ -178,11 +178,11 @@ def test_an_answer_with_and_without_edge_features() -> None:
     graphs = molecules(3)
     batch: Any = Batch.from_data_list(graphs)
     net = create_model("gatedgcn-e", "zinc", channels=8).eval()
-    out, target = answer(net, batch)
+    out, target = forward_batch(net, batch)
     expected = net(batch.x, batch.edge_index, batch.edge_attr, batch.batch, 3)
     assert torch.equal(out, expected)
     assert target is batch.y
     del batch.edge_attr
     plain = create_model("gcn", "zinc", channels=8).eval()
-    out, _ = answer(plain, batch)
+    out, _ = forward_batch(plain, batch)
     assert torch.equal(out, plain(batch.x, batch.edge_index, None, batch.batch, 3))

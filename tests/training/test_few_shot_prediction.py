@@ -13,7 +13,7 @@ from tiny_runs import tiny
 from fognn.data import read_image
 from fognn.training import FewShotPrediction, fit, load, predict_images
 from fognn.training.data import open_split
-from fognn.training.evaluation import answer
+from fognn.training.evaluation import forward_batch
 from fognn.utils.errors import FileError
 
 Image = pytest.importorskip("PIL.Image")
@@ -180,7 +180,7 @@ def test_the_images_of_an_episode_as_files(tmp_path: Path) -> None:
     fit(config, tmp_path / "run", quiet=True)
     tasks = next(iter(open_split(config, "test")))
     with torch.no_grad():
-        expected = answer(load(tmp_path / "run"), tasks)[0].softmax(1)
+        expected = forward_batch(load(tmp_path / "run"), tasks)[0].softmax(1)
 
     def save(image: torch.Tensor, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from fognn.experiments import protocol
 from fognn.models import PretrainedNet, count_parameters, create_model
 from fognn.training import Result, export, fit, load
 from fognn.training.data import open_split
-from fognn.training.evaluation import answer
+from fognn.training.evaluation import forward_batch
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_there_and_back(run: Result, tmp_path: Path, checkpoint: str) -> None:
         assert not any(module.training for module in twin.modules())
     batch = next(iter(open_split(tiny(), "val")))
     with torch.no_grad():
-        assert torch.equal(answer(load(folder), batch)[0], answer(net, batch)[0])
+        assert torch.equal(forward_batch(load(folder), batch)[0], forward_batch(net, batch)[0])
 
 
 def test_the_folder_says_how_the_network_is_made(run: Result, tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_a_task_of_ones_own(tmp_path: Path) -> None:
     export(tmp_path / "run" / "best.ckpt", tmp_path / "net")
     batch = Batch.from_data_list(molecules(3, seed=0))
     with torch.no_grad():
-        found = answer(load(tmp_path / "net"), batch)[0]
-        assert torch.equal(found, answer(load(tmp_path / "run"), batch)[0])
+        found = forward_batch(load(tmp_path / "net"), batch)[0]
+        assert torch.equal(found, forward_batch(load(tmp_path / "run"), batch)[0])
     assert found.shape == (3, 4)
 
 
@@ -114,8 +114,8 @@ def test_few_shot(tmp_path: Path, n_way: int) -> None:
     assert same(twin.module, net)
     tasks = next(iter(open_split(config, "test")))
     with torch.no_grad():
-        out = answer(twin, tasks)[0]
-        assert torch.equal(out, answer(net, tasks)[0])
+        out = forward_batch(twin, tasks)[0]
+        assert torch.equal(out, forward_batch(net, tasks)[0])
     assert out.shape == (4, n_way)
 
 

@@ -15,7 +15,7 @@ import fognn
 from fognn.experiments.ledger import Ledger
 from fognn.training import Config, Result, Stopped, fit, loop
 from fognn.training.checkpoint import read_checkpoint
-from fognn.training.evaluation import answer
+from fognn.training.evaluation import forward_batch
 from fognn.training.run_folder import RunFolder
 
 # A plateau that lowers the rate within the epochs, too.
@@ -58,7 +58,7 @@ def test_a_finished_run(tmp_path: Path, values: dict[str, Any]) -> None:
 def _answer(steps: Iterator[int], last: int, *args: Any) -> Any:
     if next(steps) == last:
         signal.raise_signal(signal.SIGINT)
-    return answer(*args)
+    return forward_batch(*args)
 
 
 @pytest.mark.parametrize("step", [3, 4])

@@ -14,7 +14,7 @@ from fognn.data import FullGraphLoader, NeighborLoader
 from fognn.experiments import protocol
 from fognn.training import Config, Stopped, fit, loop
 from fognn.training.data import data_fingerprint, fingerprint, folds_of, open_split
-from fognn.training.evaluation import answer
+from fognn.training.evaluation import forward_batch
 
 NODES = 60
 
@@ -83,7 +83,7 @@ def test_only_nodes_of_the_split_are_answers(file: Path) -> None:
     def numbers(x: Any, *_: Any) -> Any:
         return torch.arange(len(x)).float().unsqueeze(1)
 
-    out, y = answer(numbers, batch)  # type: ignore[arg-type]
+    out, y = forward_batch(numbers, batch)  # type: ignore[arg-type]
     nodes = batch.mask.nonzero().flatten()
     assert out.flatten().tolist() == nodes.tolist()
     assert torch.equal(y, batch.y[nodes])
