@@ -1,9 +1,7 @@
 r"""Commands about datasets."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,7 +17,8 @@ app.add_typer(generate, name="generate")
 @app.command()
 def data(
     name: Annotated[
-        str | None, typer.Argument(help="A dataset, or your own csv file of molecules.")
+        str | None,
+        typer.Argument(help="A dataset; or your own csv file of molecules, or graphs."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="Only this split: train, val or test.")] = None,
     data_folder: DataFolder = None,
@@ -32,61 +31,45 @@ def data(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed that selects the graphs to draw.")] = 0,
     smiles_column: Annotated[
-        str | None, typer.Option(help="Column of the SMILES strings in a csv file. [smiles]")
-    ] = None,
+        str, typer.Option(help="csv file: the column of the SMILES strings.")
+    ] = "smiles",
     target_column: Annotated[
-        str | None, typer.Option(help="Column to learn in a csv file.")
+        str | None, typer.Option(help="csv file: the column to learn.")
     ] = None,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Skip lines of a csv file that cannot be read.")
+        bool, typer.Option("--skip-bad", help="csv file: skip lines that cannot be read.")
     ] = False,
 ) -> None:
-    """List all datasets, or describe and draw one, or your own molecules.
+    """List all datasets, or describe and draw one, or your own data: sizes, features, the kind of
+    the targets and their balance, splits, skipped lines.
 
-    PATTERN and CLUSTER are generated on first use, which takes seconds.
+    PATTERN and CLUSTER are generated on first use, which takes seconds; ZINC, TSP, IMDB-MULTI and
+    Omniglot are downloaded.
 
     \b
     Examples:
       fognn data
       fognn data zinc --split test -o zinc.html
       fognn data my_molecules.csv --target-column solubility --skip-bad
+      fognn data graphs.npz
     """
-    csv_options = {
-        "--smiles-column": smiles_column is not None,
-        "--target-column": target_column is not None,
-        "--skip-bad": skip_bad,
-    }
-    drawing_options = {"-o": output is not None, "--split": split is not None}
-    from fognn.report.data import DrawOptions, report_csv, report_dataset, report_datasets
-    from fognn.utils.memory import MemoryLimitError, memory_errors, source_too_large
+    from fognn.data.catalog import dataset_info
+    from fognn.report.data import DrawOptions, report_dataset, report_datasets, report_user_data
+    from fognn.training.config import DataConfig
+    from fognn.training.user_data import is_user_data
 
     if name is None:
-        _check_unused(csv_options | drawing_options, "all datasets are listed; name one")
         print(report_datasets(data_folder))
         return
-    if output is not None and not draw:
-        _check_unused({"-o": True}, "--draw is 0")
-    too_large: Callable[[str], Any]
-    if name.lower().endswith(".csv"):
-        dataset_options = {"--split": split is not None, "--data": data_folder is not None}
-        _check_unused(dataset_options, f"{name} is a csv file")
-        options = DrawOptions(draw, output, seed)
-        lines = report_csv(name, smiles_column or "smiles", target_column, skip_bad, options)
-        too_large = source_too_large(name)
+    options = DrawOptions(draw, output, seed)
+    if is_user_data(DataConfig(name)):
+        if split is not None:
+            raise typer.BadParameter("--split is for the paper's datasets")
+        lines = report_user_data(name, smiles_column, target_column, skip_bad, data_folder, options)
     else:
-        from fognn.data.catalog import dataset_info
-
-        _check_unused(csv_options, f"{name} is not a csv file")
-        options = DrawOptions(draw, output, seed)
-        info = dataset_info(name)
-        lines = report_dataset(info, split, data_folder, options)
-        fewer = f"read one split (--split {info.splits[-1]})" if info.splits and not split else ""
-        too_large = partial(
-            MemoryLimitError, lower=fewer or "this needs a machine with more memory"
-        )
-    with memory_errors(too_large):
-        for line in lines:
-            print(line, flush=True)
+        lines = report_dataset(dataset_info(name), split, data_folder, options)
+    for line in lines:
+        print(line, flush=True)
 
 
 @generate.command()
@@ -114,10 +97,3 @@ def tsp(
 
     path = generate_tsp(output, graphs, split, seed, (fewest, most), seconds, workers)
     print(f"{path}: {graphs:,} instances")
-
-
-def _check_unused(options: dict[str, bool], why: str) -> None:
-    r"""Raises if an option was given that would have no effect."""
-    for option, given in options.items():
-        if given:
-            raise typer.BadParameter(f"{option} has no effect here: {why}")

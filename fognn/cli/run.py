@@ -9,6 +9,7 @@ import typer
 
 from fognn.cli.app import (
     Checkpoint,
+    DataFolder,
     Device,
     Import,
     Quiet,
@@ -123,12 +124,15 @@ def train(
 def predict(
     run: RunFolder,
     source: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(metavar="INPUT", help="A csv file of molecules, or a file of graphs."),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The csv file to write. Needed for graphs."),
+        Path | None, typer.Option("--output", "-o", help="The csv file to write.")
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="In place of INPUT: train, val or test, to score and to predict."),
     ] = None,
     support: Annotated[
         Path | None,
@@ -147,57 +151,75 @@ def predict(
         typer.Option(help="Column of the SMILES strings in a csv file. [that of the training]"),
     ] = None,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Skip lines of a csv file that cannot be read.")
+        bool,
+        typer.Option(
+            "--skip-bad", help="Skip lines of a csv file that cannot be read. [as in the training]"
+        ),
     ] = False,
-    batch_size: Annotated[int, typer.Option(help="Number of graphs or images in a batch.")] = 128,
+    data_folder: DataFolder = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Number of graphs or images in a batch. [128]")
+    ] = None,
     device: Device = "auto",
     threads: Threads = None,
     imported: Import = None,
 ) -> None:
-    """Predict for new graphs: molecules in a csv file, or a .pt or .npz file of graphs. Or classify
-    images with a few-shot network.
+    """Predict for new graphs: molecules in a csv file, or a .pt or .npz file of graphs; score a
+    split of the run's data; or classify images with a few-shot network.
+
+    With --split, the scores of the split are printed, and -o writes its predictions beside the
+    truth.
 
     For a few-shot network, --support names a folder with one subfolder for each of your classes (2
     to 20, and no more than the network was trained for) with a few images each, and --query an
     image or a folder of images. They may have any size and any format that Pillow reads. A
-    network of drawings, such as one trained on Omniglot, expects dark ink on light paper. Files
-    that are no images raise an error; hidden files are skipped; subfolders of a class or of --query
-    are not read.
+    network of drawings, such as one trained on Omniglot, expects dark ink on light paper.
 
     \b
     Examples:
       fognn predict runs/zinc/gcn+fog-seed0 molecules.csv -o predictions.csv
-      fognn predict zinc/gcn+fog molecules.csv -o predictions.csv
-      fognn predict runs/tsp/gcn+fog-seed0 graphs.npz -o edges.csv
-      fognn predict RUN --support my_classes --query photo.jpg
+      fognn predict runs/zinc/gcn+fog-seed0 --split test -o test.csv
+      fognn predict zinc/gcn+fog --split val
       fognn predict RUN --support my_classes --query photos -o answers.csv --html answers.html
     """
     import_own(imported)
-    if support is not None or query is not None or html is not None:
-        graphs = {"INPUT": source, "--smiles-column": smiles_column, "--skip-bad": skip_bad or None}
-        for name, given in graphs.items():
-            if given is not None:
-                raise typer.BadParameter(f"{name} is for graphs, not for images")
-        if support is None or query is None:
-            missing = "--support" if support is None else "--query"
-            raise typer.BadParameter(f"{missing} must be given for images")
+    if support is not None or query is not None:
+        if support is None or query is None or source is not None:
+            raise typer.BadParameter("--support and --query must be given for images, not INPUT")
         from fognn.report.few_shot import prediction_table, write_prediction
         from fognn.training.few_shot_prediction import predict_images
 
-        found = predict_images(run, support, query, checkpoint, batch_size, device, threads)
-        write_prediction(found, output, html)
-        print("\n".join([*found.notes, prediction_table(found)]))
+        size = batch_size or 128
+        images = predict_images(run, support, query, checkpoint, size, device, threads)
+        write_prediction(images, output, html)
+        print("\n".join([*images.notes, prediction_table(images)]))
         for path in (output, html):
             if path is not None:
-                print(f"{path}: {len(found.queries):,} predictions")
+                print(f"{path}: {len(images.queries):,} predictions")
         return
-    if source is None:
-        raise typer.BadParameter("INPUT must be given for graphs, --support and --query for images")
-    if output is None:
+    if (source is None) == (split is None):
+        raise typer.BadParameter("INPUT or --split must be given; --support, --query for images")
+    if split is None and output is None:
         raise typer.BadParameter("--output must be given for graphs")
-    from fognn.training.prediction import predict as write
+    from fognn.training.evaluation import evaluate
+    from fognn.training.prediction import predict as predict_run
 
-    lines = write(
-        run, source, output, checkpoint, smiles_column, skip_bad, batch_size, device, threads
-    )
-    print(f"{output}: {lines:,} predictions")
+    if split is not None:
+        scores = evaluate(run, split, checkpoint, device, threads, data_folder, batch_size)
+        for name, value in scores.items():
+            print(f"{split}_{name}: {value:.6g}")
+    if output is not None:
+        found = predict_run(
+            run,
+            source,
+            split=split,
+            checkpoint=checkpoint,
+            smiles_column=smiles_column,
+            skip_bad=skip_bad or None,
+            batch_size=batch_size or 128,
+            device=device,
+            threads=threads,
+            data=data_folder,
+        )
+        found.to_csv(output)
+        print(f"{output}: {len(found):,} predictions")

@@ -22,7 +22,7 @@ from fognn.data.smiles_csv import BadLine, read_smiles_csv
 from fognn.data.sources import Source, cache_dir, data_dir, fetch, find
 from fognn.data.split_dataset import SplitDataset
 from fognn.data.splits import scaffold_split
-from fognn.data.statistics import count
+from fognn.data.statistics import count, describe
 from fognn.data.tsp import TSP
 from fognn.data.tsp_generator import generate_tsp
 from fognn.data.user_data import UserData
@@ -62,6 +62,7 @@ __all__ = [
     "count",
     "data_dir",
     "dataset_info",
+    "describe",
     "fetch",
     "find",
     "generate_cluster",

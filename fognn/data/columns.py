@@ -140,8 +140,8 @@ def _itemwise(items: list[Any]) -> Columns:
         found = {key: _kind(item, key) for key in list(item.keys()) if key != "num_nodes"}
         if found != kinds or type(item) is not type(first):
             raise ValueError(
-                f"PackedLoader: dataset[{i}] must be like dataset[0], a {type(first).__name__} with "
-                f"{kinds}, got a {type(item).__name__} with {found}"
+                f"PackedLoader: dataset[{i}] must be like dataset[0], a {type(first).__name__} "
+                f"with {kinds}, got a {type(item).__name__} with {found}"
             )
     nodes = torch.tensor([item.num_nodes or 0 for item in items], dtype=torch.int64)
     columns = {}

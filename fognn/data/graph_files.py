@@ -129,7 +129,7 @@ def level_of(where: str, graphs: Sequence[Data]) -> str:
         where (str): The beginning of error messages.
         graphs (sequence of Data): The graphs.
     """
-    rows = [graph.y.size(0) for graph in graphs]  # type: ignore[union-attr]
+    rows = [graph.y.size(0) for graph in graphs]
     sizes = ([1] * len(graphs), [g.num_nodes for g in graphs], [g.num_edges for g in graphs])
     for level, counts in zip(LEVELS, sizes, strict=True):
         if rows == counts:

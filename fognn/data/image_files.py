@@ -130,8 +130,6 @@ def _eight_bits(pillow: Any, image: Any) -> Any:
     if not image.mode.startswith(("I", "F")):
         return image
     array = np.nan_to_num(np.asarray(image, dtype=np.float64))
-    if image.mode == "F":
-        array = array * 255 if array.max() <= 1 else array
-    else:  # 16 bits, which convert() would cut off at 255
-        array = array / 256
-    return pillow.fromarray(np.clip(array, 0, 255).astype(np.uint8))
+    # Of 16 bits, which convert() would cut off at 255; or numbers up to 1, or up to 255.
+    scale = 1 / 256 if image.mode != "F" else 255 if array.max() <= 1 else 1
+    return pillow.fromarray(np.clip(array * scale, 0, 255).astype(np.uint8))

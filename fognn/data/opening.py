@@ -111,9 +111,9 @@ def fill_inputs(
 
 def _parts(source: Any) -> dict[str, list[Any]]:
     r"""Returns the graphs of a Python object, by split if it has several."""
-    if isinstance(source, tuple) and len(source) == len(SPLITS):
-        if not any(isinstance(part, Data) for part in source):
-            source = dict(zip(SPLITS, source, strict=True))
+    whole = isinstance(source, tuple) and not any(isinstance(part, Data) for part in source)
+    if whole and len(source) == len(SPLITS):
+        source = dict(zip(SPLITS, source, strict=True))
     if isinstance(source, Mapping):
         if set(source) != set(SPLITS):
             raise ValueError(

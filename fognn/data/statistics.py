@@ -7,12 +7,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.data.collate import collate
 
 from fognn.data.few_shot import ImageSet
-from fognn.data.targets import count_values
+from fognn.data.user_data import UserData
 
-__all__ = ["Counts", "ImageCounts", "count", "count_graphs", "count_images"]
+__all__ = ["Counts", "ImageCounts", "count", "describe"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,15 @@ class Counts:
     labels: Tensor | None = None
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
-            torch.cat([self.nodes, other.nodes]),
-            torch.cat([self.edges, other.edges]),
-            _sum_of_classes(self.classes, other.classes),
-            _both(self.labels, other.labels),
-        )
+        classes = labels = None
+        if self.classes is not None and other.classes is not None:
+            size = max(len(self.classes), len(other.classes))
+            both = (self.classes, other.classes)
+            classes = torch.stack([pad(part, (0, size - len(part))) for part in both]).sum(0)
+        if self.labels is not None and other.labels is not None:
+            labels = torch.cat([self.labels, other.labels])
+        nodes, edges = torch.cat([self.nodes, other.nodes]), torch.cat([self.edges, other.edges])
+        return Counts(nodes, edges, classes, labels)
 
     def statistics(self) -> dict[str, float]:
         r"""Returns the statistics by name, in the order in which they are printed."""
@@ -94,57 +99,89 @@ class ImageCounts:
 
 
 def count(dataset: Any) -> Counts | ImageCounts:
-    r"""Returns the counts of a dataset of graphs or of a set of images."""
-    return count_images(dataset) if isinstance(dataset, ImageSet) else count_graphs(dataset)
-
-
-def count_graphs(dataset: InMemoryDataset | Sequence[Data]) -> Counts:
-    r"""Counts nodes, edges and labels without a loop over graphs.
+    r"""Returns the counts of a set of images, or of nodes, edges and labels of graphs, without a
+    loop over an :class:`~torch_geometric.data.InMemoryDataset`.
 
     Args:
-        dataset (InMemoryDataset or list of Data): The graphs, at least one.
-            Each has :obj:`x` and :obj:`edge_index`, and may have :obj:`y`.
+        dataset (ImageSet, InMemoryDataset or list of Data): The images, or the graphs, with
+            :obj:`x` and :obj:`edge_index`, and maybe :obj:`y`.
     """
-    if not len(dataset):
-        raise ValueError("count_graphs: dataset must have a graph, it has none")
-    if not isinstance(dataset, InMemoryDataset):
-        data, slices, _ = _collated(list(dataset))
-    else:
-        whole = dataset if dataset._indices is None else dataset.copy()
-        data, slices = whole._data, whole.slices
-        if slices is None:  # PyG keeps a single graph without slices
-            data, slices, _ = _collated([data])
+    if isinstance(dataset, ImageSet):
+        height, width = dataset.images.shape[2:]
+        classes = dataset.labels.bincount(minlength=len(dataset.classes))
+        return ImageCounts(classes, height, width)
+    data, slices = _flat(dataset)
     classes = labels = None
-    if "y" in data:
-        if data.y.is_floating_point():
-            labels = data.y.reshape(-1)
-            labels = labels[~labels.isnan()]  # missing ones
-        else:
-            count_values("count_graphs: dataset", "y", [data.y])  # raises for too many classes
-            classes = data.y.reshape(-1).bincount()
+    if "y" in data and data.y.is_floating_point():
+        labels = data.y.reshape(-1)
+        labels = labels[~labels.isnan()]  # missing ones
+    elif "y" in data:
+        y = data.y.reshape(-1)
+        classes = y[y >= 0].bincount()
     return Counts(slices["x"].diff(), slices["edge_index"].diff(), classes, labels)
 
 
-def count_images(images: ImageSet) -> ImageCounts:
-    r"""Counts the images of each class."""
-    height, width = images.images.shape[2:]
-    return ImageCounts(images.labels.bincount(minlength=len(images.classes)), height, width)
+def describe(data: UserData, how: str | None = None, fold: int | None = None) -> dict[str, Any]:
+    r"""Returns what there is to know about the user's data, as numbers and texts by name: sizes,
+    features, the kind of the targets, the share of each class, the splits, and what was skipped.
+
+    Args:
+        data (UserData): The data.
+        how (str, optional): The split, see :meth:`UserData.splits`. (default: :obj:`None`)
+        fold (int, optional): The number of the split. (default: :obj:`None`)
+    """
+    counts = count(data.graphs).statistics()
+    found: dict[str, Any] = {
+        name: value for name, value in counts.items() if not name.startswith(("label", "classes"))
+    }
+    for kind, name in (("node", "x"), ("edge", "edge_attr")):
+        value = data.graphs[0].get(name)
+        if value is not None:
+            what = "numbers" if value.is_floating_point() else "tokens"
+            found[f"{kind} features"] = f"{value.shape[1:].numel()} {what}"
+    if data.node_input != "x":
+        found["node features"] = f"none, {data.node_input} is taken"
+    found[f"target of each {data.level}"] = str(data.targets)
+    items = torch.arange(len(data.graphs)) if data.nodes is None else data.nodes
+    if data.nodes is not None:
+        found["labelled nodes"] = len(data.nodes)
+    found |= _balance(data, data.targets_of(items))
+    for split, part in data.splits(how, fold=fold).items():
+        found[f"split {split}"] = len(part)
+    if data.num_splits > 1:
+        found["splits"] = f"number {fold or 1} of {data.num_splits}"
+    if data.skipped:
+        found["left out"] = len(data.skipped)
+        found["of these, cannot be read"] = data.bad
+    return found
 
 
-def _collated(graphs: list[Data]) -> Any:
-    from torch_geometric.data.collate import collate
+def _balance(data: UserData, y: Tensor) -> dict[str, float]:
+    targets = data.targets
+    if targets.kind == "classes":
+        shares = y[y >= 0].bincount(minlength=targets.columns) / (y >= 0).sum()
+        names = targets.classes or tuple(map(str, range(targets.columns)))
+        return {f"class {name}, share": value for name, value in zip(names, shares.tolist(), strict=True)}
+    columns = y.reshape(len(y), -1).double()
+    names = targets.names or tuple(map(str, range(targets.columns)))
+    found: dict[str, float] = {}
+    for name, column in zip(names, columns.t(), strict=True):
+        known = column[~column.isnan()]
+        one = "" if len(names) == 1 else f"{name}, "
+        if targets.kind == "yes/no":
+            found[f"{one}share of yes"] = known.mean().item()
+        else:
+            found[f"{one}target, mean"] = known.mean().item()
+            found[f"{one}target, s.d."] = known.std().item() if len(known) > 1 else 0.0
+    return found
 
+
+def _flat(dataset: InMemoryDataset | Sequence[Data]) -> tuple[Any, Any]:
+    if isinstance(dataset, InMemoryDataset):
+        whole = dataset if dataset._indices is None else dataset.copy()
+        if whole.slices is not None:  # PyG keeps a single graph without slices
+            return whole._data, whole.slices
+        dataset = [whole[0]]
     # Without increments edges keep the numbers of their graph; only the slices matter here.
-    data, slices, rest = collate(Data, graphs, increment=False, add_batch=False)
-    return data, slices, rest
-
-
-def _sum_of_classes(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    if a is None or b is None:
-        return None
-    size = max(len(a), len(b))
-    return sum((torch.nn.functional.pad(t, (0, size - len(t))) for t in (a, b)), a.new_zeros(size))
-
-
-def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    return None if a is None or b is None else torch.cat([a, b])
+    data, slices, _ = collate(Data, list(dataset), increment=False, add_batch=False)
+    return data, slices

@@ -171,7 +171,7 @@ def _classes(name: str, cells: Sequence[Cell], asked: bool) -> tuple[str, ...]:
             f"column {name!r} must have at least 2 classes, and at most one for every two rows, "
             f"got {len(found):,} different values"
         )
-    keys = sorted(found) if numbers else sorted(map(_key, found))  # type: ignore[type-var]
+    keys = sorted(found) if numbers else sorted(map(_key, found))
     return tuple(dict.fromkeys(_key(key) for key in keys))
 
 

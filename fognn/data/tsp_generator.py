@@ -1,16 +1,12 @@
 r"""Random instances of the travelling salesman problem, with good tours."""
 
 import hashlib
-import math
 import multiprocessing
 import os
 import shutil
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from filelock import FileLock
@@ -18,6 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from fognn.data.split_dataset import read_npz
+from fognn.utils import checks
 from fognn.utils.files import write_whole
 
 __all__ = ["generate_tsp", "random_instance"]
@@ -85,11 +82,8 @@ def generate_tsp(
     depend on the seed only; tours depend on the solver, its time and the machine.
 
     A folder :obj:`{path}.parts-...` beside the file holds what is solved so far. Called again with
-    the same arguments after an interruption, the function resumes from there. The folder is
-    removed at the end. An existing file that was made with the same arguments is left as it is.
-
-    With more than one worker, new processes import the calling script, so a script must call this
-    below ``if __name__ == "__main__":``.
+    the same arguments after an interruption, the function resumes from there. An existing file that
+    was made with the same arguments is left as it is.
 
     Args:
         path (str or Path): The file to write, ending in :obj:`.npz`.
@@ -102,9 +96,17 @@ def generate_tsp(
         seconds (float, optional): The solver's time for each instance. (default: :obj:`0.1`)
         workers (int, optional): The number of processes. (default: one a core)
     """
-    path = Path(path)
-    _check(path, num_graphs, split, seed, nodes, seconds, workers)
-    _solver()  # a missing solver raises here and not in each process
+    path, owner = Path(path), "generate_tsp"
+    if path.suffix != ".npz":
+        raise ValueError(f"{owner}: path must end in .npz, got {str(path)!r}")
+    checks.positive_int(owner, "num_graphs", num_graphs)
+    checks.one_of(owner, "split", split, tuple(_STREAMS))
+    checks.int_in_range(owner, "seed", seed, 0)
+    if not 3 <= nodes[0] <= nodes[1] < 2**15:  # tours are stored in 16 bits
+        raise ValueError(f"{owner}: nodes must have 3 <= smallest <= largest < 32768, got {nodes}")
+    if not seconds > 0:
+        raise ValueError(f"{owner}: seconds must be a positive number, got {seconds}")
+    _find_tour(np.ones((3, 3), dtype=np.uint16), 0.001)  # a missing solver raises here
     # Parts of another setting must not be used.
     setting = f"split {split}, seed {seed}, nodes {nodes[0]} to {nodes[1]}, seconds {seconds}"
     digest = hashlib.sha256(setting.encode()).hexdigest()[:12]
@@ -114,93 +116,50 @@ def generate_tsp(
     for start in range(0, num_graphs, _CHUNK):
         stop = min(start + _CHUNK, num_graphs)
         part = parts / f"{start}-{stop}.npz"
-        chunks.append(_Chunk(part, start, stop, split, seed, (nodes[0], nodes[1]), seconds))
+        chunks.append(_Chunk(part, start, stop, split, seed, nodes, seconds))
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
         if path.exists():
-            _check_same(path, setting)
+            made = str(read_npz(path, ["setting"])[0])
+            if made != setting:
+                raise ValueError(
+                    f"{owner}: path must be a new file, got {path}, made with {made}, not {setting}"
+                )
             return path
         todo = [chunk for chunk in chunks if not chunk.path.exists()]
         done = num_graphs - sum(chunk.stop - chunk.start for chunk in todo)
+        # Not fork, which torch's threads do not survive.
+        context = multiprocessing.get_context("spawn")
+        count = max(1, min(workers or os.cpu_count() or 1, len(todo)))
         with (
             tqdm(desc=path.name, initial=done, total=num_graphs, disable=None) as bar,
-            _map(min(workers or os.cpu_count() or 1, len(todo)), todo) as results,
+            ProcessPoolExecutor(count, mp_context=context) as pool,
         ):
-            for solved in results:
-                bar.update(solved)
-        _join(path, [chunk.path for chunk in chunks], setting)
+            if count == 1:
+                for chunk in todo:
+                    bar.update(_solve(chunk))
+            else:
+                for future in as_completed([pool.submit(_solve, chunk) for chunk in todo]):
+                    bar.update(future.result())
+        arrays = [read_npz(chunk.path, "nct") for chunk in chunks]
+        n, c, t = (np.concatenate(values) for values in zip(*arrays, strict=True))
+        with write_whole(path) as temporary:
+            np.savez_compressed(temporary, n=n, c=c, t=t, setting=np.array(setting))
         shutil.rmtree(parts)
     return path
 
 
-def _check_same(path: Path, setting: str) -> None:
-    made = str(read_npz(path, ["setting"])["setting"])
-    if made != setting:
-        raise ValueError(
-            f"generate_tsp: path must be a new file, got {str(path)!r}, which was made with "
-            f"{made}; asked is {setting}"
-        )
-
-
-def _check(
-    path: Path,
-    num_graphs: int,
-    split: str,
-    seed: int,
-    nodes: tuple[int, int],
-    seconds: float,
-    workers: int | None,
-) -> None:
-    def bad(name: str, value: Any, must: str) -> ValueError:
-        return ValueError(f"generate_tsp: {name} must be {must}, got {value!r}")
-
-    def whole(value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool)
-
-    if path.suffix != ".npz":
-        raise bad("path", str(path), "a file with the ending .npz")
-    if not whole(num_graphs) or num_graphs < 1:
-        raise bad("num_graphs", num_graphs, "a positive int")
-    if split not in _STREAMS:
-        raise bad("split", split, f"one of {list(_STREAMS)}")
-    if not whole(seed) or not 0 <= seed < 2**64:
-        raise bad("seed", seed, "an int in [0, 2**64)")
-    # Tours are stored in 16 bits.
-    if len(nodes) != 2 or not all(map(whole, nodes)) or not 3 <= nodes[0] <= nodes[1] < 2**15:
-        raise bad("nodes", nodes, "a pair of ints with 3 <= smallest <= largest < 32768")
-    if not (seconds > 0 and math.isfinite(seconds)):
-        raise bad("seconds", seconds, "a positive number")
-    if workers is not None and (not whole(workers) or workers < 1):
-        raise bad("workers", workers, "a positive int or None")
-
-
-def _solver() -> ModuleType:
+def _find_tour(costs: NDArray[np.uint16], seconds: float) -> list[int]:
     try:
-        import fast_tsp
+        from fast_tsp import find_tour
     except ImportError as error:
         raise ImportError(
             'generate_tsp needs fast-tsp, which is not installed: pip install "fognn[tsp]"'
         ) from error
-    module: ModuleType = fast_tsp
-    return module
-
-
-@contextmanager
-def _map(workers: int, chunks: list[_Chunk]) -> Iterator[Iterator[int]]:
-    if workers <= 1:
-        yield map(_solve, chunks)
-        return
-    # Not fork, which torch's threads do not survive; not Pool, which hangs if a process is killed.
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
-    try:
-        futures = [pool.submit(_solve, chunk) for chunk in chunks]
-        yield (future.result() for future in as_completed(futures))
-    finally:
-        pool.shutdown(cancel_futures=True)
+    return list(find_tour(costs, duration_seconds=seconds))
 
 
 def _solve(chunk: _Chunk) -> int:
-    find_tour = _solver().find_tour
     points, tours = [], []
     for index in range(chunk.start, chunk.stop):
         c = random_instance(index, chunk.split, chunk.seed, chunk.nodes)
@@ -208,7 +167,7 @@ def _solve(chunk: _Chunk) -> int:
         distances = np.sqrt(((wide[:, None] - wide[None]) ** 2).sum(-1))
         costs = np.rint(distances * _SCALE).astype(np.uint16)
         points.append(c)
-        tours.append(np.array(find_tour(costs, duration_seconds=chunk.seconds), dtype=np.int16))
+        tours.append(np.array(_find_tour(costs, chunk.seconds), dtype=np.int16))
     with write_whole(chunk.path) as temporary:
         np.savez(
             temporary,
@@ -217,10 +176,3 @@ def _solve(chunk: _Chunk) -> int:
             t=np.concatenate(tours),
         )
     return chunk.stop - chunk.start
-
-
-def _join(path: Path, parts: list[Path], setting: str) -> None:
-    arrays = [read_npz(part, "nct") for part in parts]
-    n, c, t = (np.concatenate([part[key] for part in arrays]) for key in "nct")
-    with write_whole(path) as temporary:
-        np.savez_compressed(temporary, n=n, c=c, t=t, setting=np.array(setting))

@@ -89,7 +89,7 @@ class UserData:
         key = ("splits", how, seed, fraction, fold)
         if key not in self._done:
             self._done[key] = self._divided(how, seed, fraction, fold)
-        return self._done[key]  # type: ignore[no-any-return]
+        return self._done[key]
 
     def targets_of(self, items: Tensor) -> Tensor:
         r"""Returns :obj:`y` of some graphs, or of some nodes of the only graph, in one tensor."""
@@ -106,13 +106,13 @@ class UserData:
             for graph in graphs:
                 graph[RWSE] = random_walks(graph, steps)
             self._done["walks", steps] = graphs
-        return self._done["walks", steps]  # type: ignore[no-any-return]
+        return self._done["walks", steps]
 
     def packed(self, steps: int = 0) -> PackedGraph:
         r"""Returns the only graph, with its edges sorted once for all splits."""
         if ("packed", steps) not in self._done:
             self._done["packed", steps] = PackedGraph(self.encoded(steps)[0])
-        return self._done["packed", steps]  # type: ignore[no-any-return]
+        return self._done["packed", steps]
 
     def _divided(
         self, how: str | None, seed: int, fraction: float, fold: int | None

@@ -1,6 +1,6 @@
 r"""The output of ``fognn data``: all datasets, one dataset, or a csv file of molecules."""
 
-import warnings
+from copy import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +11,17 @@ from torch_geometric.data import Data
 
 from fognn.data.catalog import CATALOG, DatasetInfo, where
 from fognn.data.few_shot import ImageSet
-from fognn.data.smiles_csv import column_names, read_molecules
-from fognn.data.statistics import count, count_graphs
+from fognn.data.opening import open_user_data
+from fognn.data.pyg_datasets import PREFIX
+from fognn.data.smiles_csv import is_csv, read_molecules
+from fognn.data.statistics import count, describe
 from fognn.report.drawings import check_picture, save_drawing
 from fognn.report.text import number, text_table
-from fognn.utils.files import user_path
 
-__all__ = ["DrawOptions", "report_csv", "report_dataset", "report_datasets"]
+__all__ = ["DrawOptions", "report_user_data", "report_dataset", "report_datasets"]
 
 _IMAGES = 8  # of each class
-_BAD_LINES = 10  # that are named one by one
+_DRAWN = 500  # nodes of a graph that is drawn without -o
 
 
 @dataclass(frozen=True)
@@ -97,49 +98,54 @@ def report_dataset(
         yield f"drawn: {path}"
 
 
-def report_csv(
-    path: str | Path,
+def report_user_data(
+    name: str,
     smiles_column: str = "smiles",
     target_column: str | None = None,
     skip_bad: bool = False,
+    data: str | Path | None = None,
     draw: DrawOptions | None = None,
 ) -> Iterator[str]:
-    r"""Gives the statistics of a user's molecules, then draws a few of them.
+    r"""Describes the user's data, then draws a few of the graphs.
 
     Args:
-        path (str or Path): A csv file with a header.
-        smiles_column (str, optional): The column of the SMILES strings.
+        name (str): A csv file of molecules, a file or folder of graphs, or a dataset of PyG.
+        smiles_column (str, optional): csv file: the column of the SMILES strings.
             (default: :obj:`"smiles"`)
-        target_column (str, optional): The column to learn, or several with commas between them.
-            (default: :obj:`None`)
-        skip_bad (bool, optional): Whether to skip lines that give no graph; if not, the first of
-            them raises a :class:`ValueError`. (default: :obj:`False`)
+        target_column (str, optional): csv file: the column to learn, or several with commas between
+            them. (default: :obj:`None`)
+        skip_bad (bool, optional): csv file: whether to skip lines that give no graph; if not, the
+            first of them raises a :class:`ValueError`. (default: :obj:`False`)
+        data (str or Path, optional): The data folder, for a dataset of PyG.
+            (default: :obj:`$FOGNN_DATA`)
         draw (DrawOptions, optional): The drawing. (default: no drawing)
     """
-    path = user_path(path)
-    with warnings.catch_warnings():
-        # Said below, with each of the lines.
-        warnings.filterwarnings("ignore", ".* lines were skipped", UserWarning)
-        columns = column_names(path, target_column) if target_column is not None else ()
-        found = read_molecules(path, smiles_column, columns, skip_bad=skip_bad)
-    graphs, bad = found.graphs, found.bad
-    for line in bad[:_BAD_LINES]:
-        yield f"skipped line {line.line}: {line.reason}"
-    if len(bad) > _BAD_LINES:
-        yield f"... and {len(bad) - _BAD_LINES:,} more"
-    if bad:
-        yield f"{len(bad):,} of {len(bad) + len(graphs):,} lines were skipped"
-    if found.targets is not None:
-        yield f"target {found.targets}"
-    if found.unlabelled:
-        yield f"{found.unlabelled:,} molecules without a target are left out"
-    header = ["statistic", path.name]
-    rows = [[name, number(value)] for name, value in count_graphs(graphs).statistics().items()]
+    title = name if name.startswith(PREFIX) else Path(name).name
+    found: dict[str, Any]
+    if is_csv(name) and target_column is None:
+        table = read_molecules(name, smiles_column, skip_bad=skip_bad)
+        graphs, notes = table.graphs, [f"skipped line {b.line}: {b.reason}" for b in table.bad]
+        found = dict(count(graphs).statistics())
+        notes.append("--target-column names the column to learn, which is then described, too")
+    else:
+        opened = open_user_data(
+            name, smiles=smiles_column, target=target_column, skip_bad=skip_bad, folder=data
+        )
+        graphs, notes, found = opened.graphs, opened.notes, describe(opened)
+        graphs = [copy(graph) for graph in graphs]
+        for graph, text in zip(graphs, opened.smiles, strict=False):
+            graph.smiles = text
+    yield from notes
+    header = ["statistic", title]
+    rows = [[key, v if isinstance(v, str) else number(v)] for key, v in found.items()]
     yield text_table(header, rows, right=[1])
-    if draw is not None and draw.count:
+    small = max(graph.num_nodes or 0 for graph in graphs) <= _DRAWN
+    if draw is not None and draw.count and (small or draw.output):
         items, captions = _choose(graphs, draw)
-        output = draw.output or Path(f"{path.stem}.png")
-        save_drawing(output, "molecule", path.name, items, captions, header, rows)
+        stem = title.removeprefix(PREFIX).replace("/", "-").partition(".")[0]
+        output = draw.output or Path(f"{stem}.png")
+        kind = "molecule" if "smiles" in graphs[0] else "network"
+        save_drawing(output, kind, title, items, captions, header, rows)
         yield f"drawn: {output}"
 
 

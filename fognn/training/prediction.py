@@ -153,7 +153,7 @@ def predict(
     if config.data.name == PLAIN_ZINC:
         # The network was trained with the embedding of atom type 0 only.
         for graph in graphs:
-            graph.x = torch.zeros_like(graph.x)  # type: ignore[arg-type]
+            graph.x = torch.zeros_like(graph.x)
     neighbors = config.data.neighbors
     with threads_of(MachineConfig(threads=threads)):
         if neighbors is None:
