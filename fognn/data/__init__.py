@@ -27,7 +27,7 @@ from fognn.data.tsp import TSP
 from fognn.data.tsp_generator import generate_tsp
 from fognn.data.zinc import ZINC
 from fognn.utils.errors import FileError
-from fognn.utils.files import unzip, write_whole
+from fognn.utils.files import write_whole
 
 __all__ = [
     "ATOMS",
@@ -76,7 +76,6 @@ __all__ = [
     "read_smiles_csv",
     "scaffold_split",
     "smiles_to_graph",
-    "unzip",
     "where",
     "write_graphs",
     "write_whole",
