@@ -32,7 +32,8 @@ def import_file(path: str | Path) -> None:
     known = sys.modules.get(name)
     if known is None or known.__file__ != str(file):
         spec = spec_from_file_location(name, file)
-        assert spec is not None and spec.loader is not None  # as for any Python file
+        assert spec is not None  # as for any Python file
+        assert spec.loader is not None
         module = module_from_spec(spec)
         sys.modules[name] = module  # before it runs: dataclasses and pickle look it up
         try:
