@@ -117,7 +117,7 @@ DataFolder = Annotated[
 ]
 
 
-Workers = Annotated[str, typer.Option(help="Runs at a time; auto: the fastest number.")]
+Workers = Annotated[str, typer.Option(help="Runs at a time; auto: the number of cores.")]
 Ray = Annotated[str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")]
 Shared = Annotated[
     bool | None, typer.Option(help="Ray: whether all machines share the run folders.")

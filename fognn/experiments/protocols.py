@@ -13,9 +13,10 @@ from fognn.data.pyg_datasets import is_pyg_name
 from fognn.experiments.build import image_settings, model_settings, name_of
 from fognn.experiments.rows import Row, all_rows
 from fognn.models import list_models
+from fognn.models.registry import HOSTS
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
-from fognn.training.data import PLAIN_ZINC, few_shot
+from fognn.training.data import PLAIN_ZINC, few_shot, task_of
 from fognn.training.given import is_given
 from fognn.training.own_data import is_own, own_name, own_objective
 from fognn.training.settings import flat
@@ -136,6 +137,12 @@ def _own(data: str, model: str, seed: int, values: dict[str, Any]) -> Config:
         if model.partition("+")[0] == "gcn":
             # The symmetric norm needs the degrees of neighbours, of which a sample has only a part.
             usual["model.norm"] = "mean"
+    host = HOSTS.get(model.removesuffix("+fog"))
+    if host is not None and host.jumping:
+        task = task_of(start.data)
+        if task is not None and task.level == "graph":
+            # The sum over the nodes of all layers begins with huge logits.
+            usual["model.readout"] = "mean"
     return start.with_values(usual | values)
 
 
