@@ -11,9 +11,9 @@ from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from fognn.experiments import train
+    from fognn.experiments.compare import compare
     from fognn.models import Task, create_model, list_models
     from fognn.nn import FOG, WithFOG, fog_widths
-    from fognn.report.comparison import compare
     from fognn.training import Result, load
 
 __version__ = "0.1.0.dev0"
@@ -39,7 +39,7 @@ __getattr__ = lazy_names(
         "models": ("Task", "create_model", "list_models"),
         "training": ("Result", "load"),
         "experiments": ("train",),
-        "report.comparison": ("compare",),
+        "experiments.compare": ("compare",),
     },
 )
 

@@ -3,15 +3,17 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fognn.experiments.compared import Compared
+from ledger_entries import scores_of
+
+from fognn.experiments.compared import ComparedRun
 from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.pool import Job, Outcome, Summary
-from fognn.experiments.tables import Planned, portable
+from fognn.experiments.tables import Run, portable
 
-Scores = Callable[[Planned], tuple[float, float] | str]
+Scores = Callable[[Run], tuple[float, float] | str]
 
 
-def compared_entry(planned: Planned, val: float, test: float | None) -> LedgerEntry:
+def compared_entry(planned: Run, val: float, test: float | None) -> LedgerEntry:
     """A finished run with these metrics at the best epoch over items; all its other figures are
     far from them."""
     config = portable(planned.config)
@@ -22,30 +24,9 @@ def compared_entry(planned: Planned, val: float, test: float | None) -> LedgerEn
             "best": {"batches": best + 70, "items": best, "loss": 1.0},
         }
 
-    metric = config.training.metric
-    return LedgerEntry(
-        key=planned.key,
-        table=planned.table,
-        row=planned.row,
-        variant=planned.variant,
-        label=planned.label,
-        model=config.model.name,
-        data=config.data.name,
-        seed=config.seed,
-        config=config.to_dict(),
-        result={
-            "parameters": 10_000, "metric": metric, "higher_is_better": metric != "mae",
-            "epochs": 2, "best_epoch": 1, "seconds_per_epoch": 1.5, "seconds": 3.0,
-            "train": scores(val), "val": scores(val),
-            "test": None if test is None else scores(test),
-            "spread": None, "folds": [], "stopped": "epochs", "command": "fognn train",
-            "device": "cpu", "threads": 1, "machine": {"cpu": "Abacus 3000"}, "commit": "0123abcd",
-            "peak_memory": 300 * 2**20,
-        },
-        curve={name: [0.5, 0.4] for name in ("lr", "train_loss", "val_loss", "train", "seconds")}
-        | {"epoch": [1, 2], "val": [0.5, 0.4]},
-        finished="2026-01-02T03:04:05+00:00",
-    )  # fmt: skip
+    found = None if test is None else scores(test)
+    result = {"train": scores(val), "val": scores(val), "test": found, "stopped": "epochs"}
+    return scores_of(planned, config, parameters=10_000, peak_memory=300 * 2**20, **result)
 
 
 class FakeTraining:
@@ -54,13 +35,13 @@ class FakeTraining:
 
     def __init__(self, results: Path, scores: Scores) -> None:
         self.results, self.scores = results, scores
-        self.trained: list[Planned] = []
+        self.trained: list[Run] = []
         self.after: Callable[[int], None] = lambda count: None
 
-    def __call__(self, some: Sequence[Planned]) -> Summary:
+    def __call__(self, some: Sequence[Run], *_: object, **__: object) -> Summary:
         trained, failed, skipped = [], [], []
         for run in some:
-            assert isinstance(run, Compared)
+            assert isinstance(run, ComparedRun)
             ledger = ledger_of(run.table, self.results)
             if run.key in {entry.key for entry in ledger.entries()}:
                 skipped.append(run.key)

@@ -10,7 +10,7 @@ from run_folders import write_run
 from tiny_runs import molecules
 from torch_geometric.data import Data
 
-from fognn.experiments.tables import Planned
+from fognn.experiments.tables import TableRun
 from fognn.training import Config, evaluate
 from fognn.training.checkpoint import untrained_model, write_checkpoint
 from fognn.training.data import task_of
@@ -33,7 +33,7 @@ def _graphs(data: Any, split: str) -> list[Data]:
     return graphs
 
 
-def kept_run(folder: Path, planned: Planned) -> Path:
+def kept_run(folder: Path, planned: TableRun) -> Path:
     """Writes the run folder of a network that was not trained; use_tiny_data comes first."""
     config = planned.config
     if config.data.name != "IMDB-MULTI":

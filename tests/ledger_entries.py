@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from fognn.experiments.ledger import LedgerEntry
-from fognn.experiments.tables import Planned
+from fognn.experiments.tables import Run, TableRun
+from fognn.training import Config
 
 
-def entry(planned: Planned, value: float, **result: Any) -> LedgerEntry:
+def entry(planned: TableRun, value: float, **result: Any) -> LedgerEntry:
     """A run with ``value`` on the test split at the last epoch over batches; each of its other
     figures is another number."""
-    metric = planned.config.training.metric
 
     def scores(first: float) -> dict[str, Any]:
         return {
@@ -19,27 +19,33 @@ def entry(planned: Planned, value: float, **result: Any) -> LedgerEntry:
             "best": {"batches": first + 0.002, "items": first + 0.003, "loss": 1.0},
         }
 
+    usual = {
+        "parameters": planned.paper.params or 1,
+        "train": scores(value + 0.2),
+        "val": scores(value + 0.1),
+        "test": scores(value),
+    }
+    return scores_of(planned, planned.config, **usual | result)
+
+
+def scores_of(planned: Run, config: Config, **result: Any) -> LedgerEntry:
+    """A line of two epochs with a result."""
+    metric = config.training.metric
+    names = {name: getattr(planned, name) for name in ("key", "table", "row", "variant", "label")}
+    columns = ("lr", "train_loss", "val_loss", "train", "seconds")
     return LedgerEntry(
-        key=planned.key,
-        table=planned.table,
-        row=planned.row,
-        variant=planned.variant,
-        label=planned.label,
-        model=planned.config.model.name,
-        data=planned.config.data.name,
-        seed=planned.config.seed,
-        config=planned.config.to_dict(),
+        **names,
+        model=config.model.name,
+        data=config.data.name,
+        seed=config.seed,
+        config=config.to_dict(),
         result={
-            "parameters": planned.paper.params,
             "metric": metric,
-            "higher_is_better": metric != "mae",
+            "higher_is_better": metric not in ("mae", "rmse"),
             "epochs": 2,
             "best_epoch": 1,
             "seconds_per_epoch": 1.5,
             "seconds": 3.0,
-            "train": scores(value + 0.2),
-            "val": scores(value + 0.1),
-            "test": scores(value),
             "spread": None,
             "folds": [],
             "stopped": "rate",
@@ -50,13 +56,12 @@ def entry(planned: Planned, value: float, **result: Any) -> LedgerEntry:
             "commit": "0123456789abcdef",
         }
         | result,
-        curve={"epoch": [1, 2], "val": [0.5, 0.4]}
-        | {name: [0.5, 0.4] for name in ("lr", "train_loss", "val_loss", "train", "seconds")},
+        curve={"epoch": [1, 2], "val": [0.5, 0.4]} | {name: [0.5, 0.4] for name in columns},
         finished="2026-01-02T03:04:05+00:00",
     )
 
 
-def fold_entry(planned: Planned, best: Sequence[float], last: Sequence[float]) -> LedgerEntry:
+def fold_entry(planned: TableRun, best: Sequence[float], last: Sequence[float]) -> LedgerEntry:
     """A run over folds, with these accuracies at the best epoch and at the last one."""
     vals = [
         {"best": _both(b), "last": _both(a)} for b, a in zip(best, last, strict=True)

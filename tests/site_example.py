@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from fognn.experiments.ledger import Ledger, LedgerEntry
-from fognn.experiments.tables import Planned, plan
+from fognn.experiments.tables import TableRun, plan
 
 EPOCHS = 60
 
 
-def make_entry(planned: Planned, value: float, epochs: int = EPOCHS) -> LedgerEntry:
+def make_entry(planned: TableRun, value: float, epochs: int = EPOCHS) -> LedgerEntry:
     """A finished run whose test figure at the last epoch over batches is ``value``."""
     config, row = planned.config, planned.paper
     dice = random.Random(planned.key)
@@ -62,7 +62,7 @@ def make_entry(planned: Planned, value: float, epochs: int = EPOCHS) -> LedgerEn
     )  # fmt: skip
 
 
-def near_the_paper(planned: Planned) -> float:
+def near_the_paper(planned: TableRun) -> float:
     """The printed mean, moved by a draw of its own from the printed s.d."""
     row = planned.paper
     return row.mean + random.Random(planned.key).gauss(0, row.sd)
@@ -73,7 +73,7 @@ def write_ledger(
     table: str,
     models: Sequence[str] | None = None,
     seeds: int | Sequence[int] = 1,
-    value: Callable[[Planned], float] = near_the_paper,
+    value: Callable[[TableRun], float] = near_the_paper,
     **settings: Any,
 ) -> list[LedgerEntry]:
     """Adds runs to the ledger of a table; ``settings`` as in ``plan``."""
@@ -84,6 +84,6 @@ def write_ledger(
     return entries
 
 
-def by_model(values: Mapping[str, Sequence[float]]) -> Callable[[Planned], float]:
+def by_model(values: Mapping[str, Sequence[float]]) -> Callable[[TableRun], float]:
     """The values of each network of the paper, one a seed."""
     return lambda planned: values[planned.paper.model][planned.config.seed]

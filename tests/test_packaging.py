@@ -66,7 +66,7 @@ def test_the_wheel_has_the_package_alone_and_the_sdist_everything(packages: Path
     assert {
         "fognn/py.typed",
         "fognn/experiments/rows.toml",
-        "fognn/experiments/own_rows.toml",
+        "fognn/experiments/extra_rows.toml",
     } <= set(names)
     assert not [name for name in names if name.endswith(".safetensors")]
     with tarfile.open(sdist) as archive:

@@ -10,8 +10,8 @@ import pytest
 from fognn.experiments import build, get_row, protocol
 from fognn.experiments.keep import kept_name
 from fognn.experiments.ledger import Ledger, LedgerEntry
-from fognn.experiments.search import Choices, choices_file, with_choice
-from fognn.experiments.tables import TABLES, Planned, other_key
+from fognn.experiments.search import choices_of, with_choice
+from fognn.experiments.tables import TABLES, TableRun, other_key
 from fognn.models import count_parameters
 from fognn.models.weights import read_weights
 from fognn.training import Config
@@ -44,12 +44,12 @@ def test_a_line_can_be_repeated(entry: LedgerEntry) -> None:
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.table in TABLES], ids=lambda e: e.key)
 def test_a_line_is_of_its_row(entry: LedgerEntry) -> None:
     config = Config.from_dict(entry.config)
-    run = Planned(entry.table, entry.row, entry.variant, entry.label, config)
+    run = TableRun(entry.table, entry.row, entry.variant, entry.label, config)
     assert entry.key == run.key
     # By the row's protocol, on a fraction of the data, or with settings that a search tried.
     values = {"data.fraction": run.own.data.fraction}
     if config.data.fraction == run.own.data.fraction and not run.is_own:
-        searches = Choices(choices_file(RESULTS, entry.table)).all()
+        searches = choices_of(entry.table, RESULTS).read()
         (choice,) = [c for c in searches if (c.row, c.variant) == (entry.row, entry.variant)]
         tried = {trial.key for trial in choice.tried}
         assert entry.key in tried or with_choice(run, choice).key == entry.key

@@ -73,12 +73,6 @@ def main() -> None:
     # ImportError: an optional dependency is not installed.
     except (ValueError, ImportError, OSError, FognnError) as error:
         _fail(error)
-    except (MemoryError, RuntimeError) as error:
-        from fognn.utils.memory import describe, is_out_of_memory
-
-        if not is_out_of_memory(error):
-            raise
-        _fail(f"{describe(error)}: this needs a machine with more memory")
 
 
 def _fail(error: object) -> NoReturn:
@@ -123,7 +117,7 @@ DataFolder = Annotated[
 ]
 
 
-Workers = Annotated[str, typer.Option(help="Runs at a time; auto: the fastest number.")]
+Workers = Annotated[str, typer.Option(help="Runs at a time; auto: the number of cores.")]
 Ray = Annotated[str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")]
 Shared = Annotated[
     bool | None, typer.Option(help="Ray: whether all machines share the run folders.")

@@ -80,11 +80,13 @@ def compare(
       fognn compare graphs.npz --budget 50000 --epochs 100 --time 30m --workers auto
       fognn compare graphs.npz --hosts mine --import my_layers.py
     """
-    from fognn.report.comparison import compare as compare_networks
+    from fognn.experiments.compare import compare as compare_networks
+    from fognn.report.site.build import build_comparison_report, check_output
     from fognn.training.settings import assignments
 
     import_own(imported)
-    count: Any = int(workers) if workers.isdigit() else workers
+    if output is not None:
+        check_output("compare", output)  # before hours of training
     with exit_if_stopped():
         result = compare_networks(
             data,
@@ -94,18 +96,17 @@ def compare(
             rates=None if rates is None else numbers("compare: rates", rates),
             time=time,
             name=name,
-            workers=count,
+            workers=int(workers) if workers.isdigit() else workers,  # type: ignore[arg-type]
             ray=ray,
             shared=shared,
             runs=runs,
             results=results,
-            output=output,
             quiet=quiet,
             command=shlex.join(["fognn", *sys.argv[1:]]),
             **(settings | assignments(change or ())),
         )
     print(result)
-    if result.report is not None:
-        print(f"The pages: {result.report}")
-    if not result.rows:
+    if not len(result.frame):
         raise typer.Exit(1)
+    pages = output or result.runs / "report"
+    print("The pages:", build_comparison_report(result.entries, result.choices, pages))

@@ -1,5 +1,4 @@
-r"""Commands for the tables of the paper and of our own: reproduce, table, collect, verify,
-report."""
+r"""Commands for the tables of the paper and of our own: reproduce, table, verify, report."""
 
 import itertools
 import shlex
@@ -23,16 +22,16 @@ from fognn.cli.app import (
     exit_if_stopped,
     numbers,
 )
+from fognn.experiments.rows import TABLES
 
-# The paper's tables, then our own.
-_TABLES = "pattern, cluster, zinc, tsp, few-shot, widths, limits, omniglot, cifar-fs, controls"
+_TABLES = ", ".join(TABLES)
 
 
 @app.command()
 def reproduce(
     table: Annotated[
         str,
-        typer.Argument(help=f"{_TABLES} or modern."),
+        typer.Argument(help=f"One of {_TABLES}."),
     ],
     models: Annotated[
         str | None,
@@ -71,26 +70,21 @@ def reproduce(
         bool, typer.Option("--again", help="Train runs that are finished or in the ledger again.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the runs and their estimated times.")
+        bool, typer.Option("--dry-run", help="List the runs that are left: commands and times.")
     ] = False,
     workers: Workers = "1",
     ray: Ray = None,
     shared: Shared = None,
-    export_: Annotated[
-        str | None, typer.Option("--export", help="slurm: write a job array instead of training.")
-    ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for --export.")] = Path(
-        "slurm"
-    ),
     runs: Runs = Path("runs"),
     results: Results = Path("results"),
     weights: WeightsFolder = None,
     data_folder: DataFolder = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train the runs of a table of the paper, or of our own: omniglot and cifar-fs.
+    """Train the runs of a table of the paper, or of our own.
 
-    Runs that are finished, or in the ledger, are skipped; unfinished ones are resumed. Each
+    Runs that are finished, or in the ledger, are skipped; unfinished ones are resumed; finished run
+    folders that are not in the ledger, such as those of another machine, are added to it. Each
     finished run is added to the ledger, results/TABLE.jsonl, and the weights of each row's lowest
     seed to weights/TABLE. fognn table TABLE compares the runs with the paper's figures, fognn
     verify TABLE evaluates the weights.
@@ -102,22 +96,17 @@ def reproduce(
       fognn reproduce zinc --search --pairs --seeds 2
       fognn reproduce zinc --search --rates 0.01,0.001 --decays 0 --seeds 2
       fognn reproduce cluster --ray 10.0.0.1:6379
-      fognn reproduce tsp --export slurm -o jobs
     """
-    from fognn.experiments.estimate import estimate
-    from fognn.experiments.fair import pair_settings
-    from fognn.experiments.reproduce import reproduce as sweep
-    from fognn.experiments.reproduce import unfinished
-    from fognn.experiments.search import DECAYS, RATES
-    from fognn.experiments.search_runs import search as searched
-    from fognn.experiments.search_runs import trials
-    from fognn.experiments.slurm import export_slurm
+    from fognn.experiments.pool import Progress
+    from fognn.experiments.rates import pair_settings
+    from fognn.experiments.reproduce import dry_run as commands
+    from fognn.experiments.reproduce import reproduce as train_runs
+    from fognn.experiments.search import DECAYS, RATES, trials
+    from fognn.experiments.search import search as searched
     from fognn.experiments.tables import plan
     from fognn.training.settings import assignments
     from fognn.utils.files import user_path
 
-    if export_ not in (None, "slurm"):
-        raise typer.BadParameter(f"--export must be slurm, got {export_!r}")
     if not search and (rates or decays or pairs):
         raise typer.BadParameter("--rates, --decays and --pairs need --search")
     if pairs and (rates or decays):
@@ -128,44 +117,36 @@ def reproduce(
             DECAYS if decays is None else numbers("reproduce: decays", decays),
         )
     )
-    settings = pair_settings if pairs else lambda _: grid
+    settings: Any = pair_settings if pairs else lambda _: grid
     values = assignments(change or ())
     if data_folder is not None:
         values["data.folder"] = str(user_path(data_folder).resolve())
     chosen = [name.strip() for name in models.split(",")] if models is not None else None
     planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
     first = trials(planned, settings) if search else planned
-    count: Any = int(workers) if workers.isdigit() else workers
-    command = shlex.join(["fognn", *sys.argv[1:]])
     if dry_run:
-        print(estimate(first, runs, results, count, again=again))
+        print(commands(first, runs, results, again))
         return
-    if export_ is not None:
-        later = shlex.join(_without(["fognn", *sys.argv[1:]], "--export", "-o", "--output"))
-        left = unfinished(first, runs, results, again)
-        print(export_slurm(left, output, runs, command=later))
-        return
-
-    def train_all(some: Any) -> Any:
-        return sweep(
-            some,
-            runs,
-            results,
-            count,
-            ray,
-            quiet,
-            again=again,
-            shared=shared,
-            command=command,
-            weights=weights,
-        )
-
+    options: dict[str, Any] = {
+        "runs": runs,
+        "results": results,
+        "workers": int(workers) if workers.isdigit() else workers,
+        "ray": ray,
+        "quiet": quiet,
+        "again": again,
+        "shared": shared,
+        "command": shlex.join(["fognn", *sys.argv[1:]]),
+        "weights": weights,
+        "progress": Progress(len(first) + search * (len(planned) - len(planned) // seeds), quiet),
+    }
     with exit_if_stopped():
         if search:
-            planned, choices = searched(planned, results, train_all, settings)
+            planned, choices = searched(
+                planned, results, lambda some: train_runs(some, **options), settings
+            )
             for choice in choices:
                 print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
-        summary = train_all(planned)
+        summary = train_runs(planned, **options)
     print(summary)
     if summary.failed:
         raise typer.Exit(1)
@@ -180,7 +161,7 @@ def table(
         str,
         typer.Argument(
             metavar="TABLE",
-            help=f"{_TABLES}, modern, claims, rates or compare.",
+            help=f"{_TABLES}, claims, rates or compare.",
         ),
     ],
     markdown: Annotated[bool, typer.Option("--markdown", help="As markdown.")] = False,
@@ -224,34 +205,12 @@ def table(
 
 
 @app.command()
-def collect(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Finished run folders.")],
-    results: Results = Path("results"),
-    weights: WeightsFolder = None,
-) -> None:
-    """Add finished runs, such as those of another machine, to the ledger.
-
-    For a run of the tables whose row has no weights, or those of a higher seed, the weights of its
-    last epoch (for few-shot images, of its best one) are kept in weights/TABLE.
-
-    \b
-    Example:
-      fognn collect elsewhere/runs/zinc/gcn+fog-seed*
-    """
-    from fognn.experiments.keep import enter
-
-    for folder in runs:
-        for key in enter(folder, results, weights):
-            print(key)
-
-
-@app.command()
 def verify(
     tables: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[TABLE]...",
-            help=f"{_TABLES} or modern.",
+            help=f"Some of {_TABLES}.",
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
@@ -305,14 +264,3 @@ def report(
     if runs and results is not None:
         raise typer.BadParameter("--results has no effect with run folders: give one of the two")
     print(build_run_report(runs, output) if runs else build_site(results or "results", output))
-
-
-def _without(arguments: list[str], *options: str) -> list[str]:
-    r"""Returns the arguments of a command without some options and their values."""
-    kept, skip = [], False
-    for argument in arguments:
-        if skip or argument in options:
-            skip = not skip
-        elif not argument.startswith(tuple(f"{option}=" for option in options)):
-            kept.append(argument)
-    return kept

@@ -108,13 +108,14 @@ def count(dataset: Any) -> Counts | ImageCounts:
     """
     if isinstance(dataset, ImageSet):
         height, width = dataset.images.shape[2:]
-        classes = dataset.labels.bincount(minlength=len(dataset.classes))
-        return ImageCounts(classes, height, width)
+        images = dataset.labels.bincount(minlength=len(dataset.classes))
+        return ImageCounts(images, height, width)
     data, slices = _flat(dataset)
-    classes = labels = None
+    classes: Tensor | None = None
+    labels: Tensor | None = None
     if "y" in data and data.y.is_floating_point():
-        labels = data.y.reshape(-1)
-        labels = labels[~labels.isnan()]  # missing ones
+        y = data.y.reshape(-1)
+        labels = y[~y.isnan()]  # missing ones
     elif "y" in data:
         y = data.y.reshape(-1)
         classes = y[y >= 0].bincount()
@@ -161,7 +162,10 @@ def _balance(data: UserData, y: Tensor) -> dict[str, float]:
     if targets.kind == "classes":
         shares = y[y >= 0].bincount(minlength=targets.columns) / (y >= 0).sum()
         names = targets.classes or tuple(map(str, range(targets.columns)))
-        return {f"class {name}, share": value for name, value in zip(names, shares.tolist(), strict=True)}
+        return {
+            f"class {name}, share": value
+            for name, value in zip(names, shares.tolist(), strict=True)
+        }
     columns = y.reshape(len(y), -1).double()
     names = targets.names or tuple(map(str, range(targets.columns)))
     found: dict[str, float] = {}

@@ -1,19 +1,35 @@
-r"""The paper as data: its rows, their networks and training, and the ledger of measured runs; and
-rows of our own on other data; and many runs, on this machine or on many."""
+r"""Many runs: the paper as data (its rows, their networks and training), the ledger of measured
+runs, the reproduction of tables, and the comparison of networks with and without FOG."""
 
 from typing import TYPE_CHECKING
 
-from fognn.experiments.build import build
-from fognn.experiments.rows import Row, get_row, own_rows, rows
 from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from fognn.experiments.build import build
     from fognn.experiments.protocols import config_of, protocol
+    from fognn.experiments.rows import TABLES, Row, extra_rows, get_row, rows
     from fognn.experiments.train_one import train
 
-__all__ = ["Row", "build", "config_of", "get_row", "own_rows", "protocol", "rows", "train"]
+__all__ = [
+    "TABLES",
+    "Row",
+    "build",
+    "config_of",
+    "extra_rows",
+    "get_row",
+    "protocol",
+    "rows",
+    "train",
+]
 
-# Reading the rows does not need Lightning, which is slow to import.
+# The command line reads the names of the tables, which does not need torch.
 __getattr__ = lazy_names(
-    __name__, {"protocols": ("config_of", "protocol"), "train_one": ("train",)}
+    __name__,
+    {
+        "build": ("build",),
+        "rows": ("TABLES", "Row", "extra_rows", "get_row", "rows"),
+        "protocols": ("config_of", "protocol"),
+        "train_one": ("train",),
+    },
 )

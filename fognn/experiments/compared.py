@@ -1,18 +1,37 @@
-r"""The runs of a comparison of networks with and without FOG on any data."""
+r"""The networks of a comparison: each host, and the host with FOG, of the same size."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from fognn.experiments.entry_checks import COMPARE
-from fognn.experiments.ledger import LedgerEntry
+from fognn.data import UserData
+from fognn.data.opening import PYTHON, is_python_name
+from fognn.data.pyg_datasets import PREFIX
+from fognn.experiments.ledger import COMPARE, LedgerEntry
+from fognn.experiments.protocols import protocol
+from fognn.experiments.recipes import default_settings
 from fognn.experiments.rows import rows
 from fognn.experiments.search import Choice
-from fognn.experiments.tables import Planned, portable
+from fognn.experiments.tables import Run, portable
+from fognn.models.budget import budget_settings
+from fognn.models.registry import BUILT_IN, HOSTS, has_fog
+from fognn.training import Config, ModelConfig
+from fognn.training.config import setting_name
+from fognn.training.data import task_of
+from fognn.training.environment import device_of
+from fognn.training.user_data import is_user_data, user_data_name
+from fognn.utils import checks
+from fognn.utils.own_code import asked
 
-__all__ = ["Compared", "chosen_entries", "display_name", "table_of"]
+__all__ = ["ComparedRun", "chosen_entries", "networks", "table_of"]
+
+# The budget determines these, and the search the learning rate.
+_SOLVED = ("model.channels", "model.head_channels", "model.hidden", "model.fog_channels")
 
 
-class Compared(Planned):
+class ComparedRun(Run):
     r"""One run of a comparison.
 
     Its table is ``"compare/NAME"``, its row the host with the budget, such as ``"gin-100000"``, and
@@ -24,7 +43,7 @@ class Compared(Planned):
         r"""The network, with a digest of all settings but the learning rate and the seed."""
         # Without paths: a clone with the ledger does not train the runs again.
         same = portable(self.config).with_values({"training.lr": 1.0, "seed": 0})
-        return f"{self.config.model.name}-{same.digest()}"
+        return f"{self.config.model.name}-{same.digest()}".replace(":", "-")
 
     @property
     def name(self) -> str:
@@ -34,9 +53,6 @@ class Compared(Planned):
     @property
     def search_key(self) -> str:
         return f"{self.table}/{self.slug}"
-
-    def folder(self, root: Path) -> Path:
-        return Path(root) / self.key
 
 
 def table_of(name: str) -> str:
@@ -60,8 +76,109 @@ def chosen_entries(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) ->
     ]
 
 
-def display_name(model: str) -> str:
+def networks(
+    data: str,
+    hosts: Sequence[str | tuple[str, str]],
+    budget: int = 100_000,
+    values: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    opened: UserData | None = None,
+) -> list[ComparedRun]:
+    r"""Returns the networks of a comparison, each with seed 0: each host and the host with FOG,
+    trained alike. The layers, the dropout and the training are those of
+    :func:`fognn.experiments.protocol` for FOG on these data.
+
+    Args:
+        data (str): A dataset by name, or the user's data, as in :func:`fognn.train`.
+        hosts (list): The hosts, such as ``["gcn", "gin"]``; ``"fog"`` is FOG alone; or the names of
+            two networks that are Python objects, of which the second has FOG.
+        budget (int, optional): The number of parameters, see
+            :func:`fognn.models.budget.budget_settings`. (default: :obj:`100_000`)
+        values (dict, optional): Settings to change, by name. (default: :obj:`None`)
+        name (str, optional): The name of the comparison.
+            (default: that of the dataset, or of the file)
+        opened (UserData, optional): The user's data, if they are open. (default: opened here)
+    """
+    checks.positive_int("compare", "budget", budget)
+    values = {setting_name(key): value for key, value in (values or {}).items()}
+    for key in values:
+        if key in ("seed", "data.name") or key in _SOLVED:
+            raise ValueError(f"compare: {key} must not be given, the comparison sets it")
+    _check_hosts([host for host in hosts if isinstance(host, str)])
+    of_model = {key: value for key, value in values.items() if key.startswith("model.")}
+    others = {key: value for key, value in values.items() if key not in of_model}
+    base = protocol(data, "fog", 0, others, opened)
+    device_of(base.machine.device)
+    task = task_of(base.data, opened)
+    if task is None:
+        raise ValueError(f"compare: data must be graphs, got {data!r}, which are images")
+    usual = {key: base.model.settings[key] for key in ("layers", "dropout")}
+    usual |= {key.removeprefix("model."): value for key, value in of_model.items()}
+    table = table_of(_name(base, name))
+    found = []
+    for host in hosts:
+        if not isinstance(host, str):
+            label = _class_name(host[0])
+            for model, fog in zip(host, ("", "fog"), strict=True):
+                config = replace(base, model=ModelConfig(model, {}))
+                name_of = f"{label}+FOG" if fog else label
+                found.append(ComparedRun(table, f"{label.lower()}-0", fog, name_of, config))
+            continue
+        for model, widths in budget_settings(host, task, budget, **usual).items():
+            settings = _form(base, model, opened) | usual | widths
+            settings |= default_settings(model, settings)
+            fog = "fog" if has_fog(model) and host != "fog" else ""
+            config = replace(base, model=ModelConfig(model, settings))
+            found.append(ComparedRun(table, f"{host}-{budget}", fog, _display(model), config))
+    return found
+
+
+def _form(base: Config, model: str, opened: UserData | None) -> dict[str, Any]:
+    r"""Returns the order of FOG's norm and activation, that of FOG alone on these data, and on the
+    user's own data the norm of GCN and the readout of GIN."""
+    form = {"fog_act_first": base.model.settings["fog_act_first"]} if has_fog(model) else {}
+    if not is_user_data(base.data):
+        return form
+    values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
+    settings = protocol(base.data.name, model, 0, values, opened).model.settings
+    return form | {key: settings[key] for key in ("norm", "readout") if key in settings}
+
+
+def _class_name(given: str) -> str:
+    return given.partition(":")[2].rpartition("-")[0]
+
+
+def _display(model: str) -> str:
     r"""Returns a network's name as the paper writes it: ``"GatedGCN-E+FOG"``."""
     written = {row.model.lower(): row.model for row in rows() if not row.few_shot}
     host, plus, _ = model.partition("+fog")
     return written.get(host, "FOG" if host == "fog" else host) + ("+FOG" if plus else "")
+
+
+def _check_hosts(hosts: Sequence[str]) -> None:
+    for host in hosts:
+        if host.endswith("+fog"):
+            raise ValueError(
+                f"compare: hosts must be named without FOG, which is added to each, got {host!r}"
+            )
+        checks.known("compare", "hosts", host, ["fog", *HOSTS])
+    if len(set(hosts)) < len(hosts):
+        raise ValueError(f"compare: hosts must differ, got {', '.join(hosts)}")
+
+
+def needs_import(hosts: Sequence[Any]) -> bool:
+    r"""Whether a host was registered in this process, so that worker processes do not know it."""
+    return asked() is None and any(host not in {"fog", *BUILT_IN} for host in hosts)
+
+
+def _name(config: Config, name: str | None) -> str:
+    if name is None:
+        stem = config.data.name
+        if is_python_name(stem):
+            stem = stem.removeprefix(PYTHON)
+        elif is_user_data(config.data):
+            stem = Path(user_data_name(config.data).removeprefix(PREFIX).replace("/", "-")).stem
+        name = re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-._") or "data"
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise ValueError(f"compare: name must be of a-z, 0-9, '.', '_' and '-', got {name!r}")
+    return name

@@ -13,14 +13,13 @@ from fognn.experiments.scores import check_result, held_out_of, score_of
 from fognn.experiments.table_line import TableLine, mean_of
 from fognn.experiments.tables import (
     TABLES,
-    Planned,
-    check_table,
-    host_reading,
+    TableRun,
+    host_variant,
     is_host,
     label_of,
     plan,
-    reading_of,
     row_named,
+    variant_of,
 )
 from fognn.training import Config
 from fognn.training.settings import flat
@@ -50,7 +49,7 @@ def compare(
     1 / 1,500, the number of graphs.
 
     Args:
-        table (str): One of :obj:`fognn.experiments.tables.TABLES`.
+        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
         entries (list): The lines of the ledger.
         at (str, optional): The epoch of the figures: ``"last"``, or ``"best"`` for the best
             validation metric. (default: that of the table)
@@ -60,7 +59,6 @@ def compare(
             subtracted from all rows of its dataset. (default: the host of a network with FOG; a
             control is subtracted from its reference)
     """
-    check_table("compare", table)
     at, over = TABLES[table].at if at is None else at, TABLES[table].over if over is None else over
     checks.one_of("compare", "at", at, ("last", "best"))
     checks.one_of("compare", "over", over, ("batches", "items"))
@@ -99,7 +97,7 @@ def _changes(entry: LedgerEntry) -> list[str]:
     r"""Returns the settings in which a run differs from the protocol of its row."""
     try:
         config = Config.from_dict(entry.config)
-        own = Planned(entry.table, entry.row, entry.variant, entry.label, config).own
+        own = TableRun(entry.table, entry.row, entry.variant, entry.label, config).protocol
     except ValueError as error:
         raise ValueError(f"ledger line {entry.key!r}: {error}") from error
     mine, theirs = _compared(flat(config.to_dict())), _compared(flat(own.to_dict()))
@@ -210,4 +208,4 @@ def _minus(name: str, lines: list[TableLine], at: str, over: str) -> list[TableL
 
 
 def _alike(host: TableLine, line: TableLine) -> bool:
-    return reading_of(host.paper, host.variant) == host_reading(line.paper, line.variant)
+    return variant_of(host.paper, host.variant) == host_variant(line.paper, line.variant)

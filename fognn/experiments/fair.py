@@ -10,15 +10,14 @@ from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.pairing import Paired, paired_difference, t_interval
 from fognn.experiments.rows import rows_of
 from fognn.experiments.scores import score_of
-from fognn.experiments.search import Choice, Choices, Setting, choices_file, with_choice
+from fognn.experiments.search import Choice, Setting, choices_of, with_choice
 from fognn.experiments.tables import (
     TABLES,
-    Planned,
-    check_table,
-    host_reading,
+    TableRun,
+    host_variant,
     is_host,
     plan,
-    reading_of,
+    variant_of,
 )
 
 __all__ = ["FairPair", "Side", "fair_pairs", "pair_settings"]
@@ -29,14 +28,14 @@ class Side:
     r"""A network with the paper's settings, and with those that a search chose.
 
     Args:
-        planned (Planned): Its run with the paper's settings.
+        planned (TableRun): Its run with the paper's settings.
         entries (tuple): Its runs with the paper's settings, by seed.
         choice (Choice, optional): The search; :obj:`None` if there was none.
         chosen (tuple): Its runs with the chosen settings, by seed. They are the same runs if the
             search chose the paper's settings.
     """
 
-    planned: Planned
+    planned: TableRun
     entries: tuple[LedgerEntry, ...]
     choice: Choice | None
     chosen: tuple[LedgerEntry, ...]
@@ -75,14 +74,13 @@ def fair_pairs(table: str, results: Path) -> list[FairPair]:
     of the symmetric norm.
 
     Args:
-        table (str): One of :obj:`fognn.experiments.tables.TABLES`.
+        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
         results (Path): The folder of the ledgers.
     """
-    check_table("fair_pairs", table)
     entries = {entry.key: entry for entry in ledger_of(table, results).entries()}
-    choices = {choice.key: choice for choice in Choices(choices_file(results, table)).all()}
+    choices = {choice.key: choice for choice in choices_of(table, results).read()}
     seeds = sorted({entry.seed for entry in entries.values()})
-    runs: dict[tuple[str, str], list[Planned]] = {}
+    runs: dict[tuple[str, str], list[TableRun]] = {}
     for run in plan(table, seeds=seeds or 1):
         runs.setdefault((run.row, run.variant), []).append(run)
     sides = [_side(group, entries, choices) for group in runs.values()]
@@ -93,17 +91,17 @@ def fair_pairs(table: str, results: Path) -> list[FairPair]:
         for host in sides
         if not fog.planned.variant
         and is_host(host.planned.paper, fog.planned.paper)
-        and reading_of(host.planned.paper, host.planned.variant)
-        == host_reading(fog.planned.paper, fog.planned.variant)
+        and variant_of(host.planned.paper, host.planned.variant)
+        == host_variant(fog.planned.paper, fog.planned.variant)
     ]
 
 
-def pair_settings(planned: Planned) -> list[Setting]:
+def pair_settings(planned: TableRun) -> list[Setting]:
     r"""Returns the learning rates and weight decays that the paper gives a host and the host with
     FOG, the highest rate first; those of its own row if there is no such pair.
 
     Args:
-        planned (Planned): A run of the host, or of the host with FOG.
+        planned (TableRun): A run of the host, or of the host with FOG.
     """
     own = planned.paper
     pair = [
@@ -115,7 +113,7 @@ def pair_settings(planned: Planned) -> list[Setting]:
 
 
 def _side(
-    runs: Sequence[Planned], entries: dict[str, LedgerEntry], choices: dict[str, Choice]
+    runs: Sequence[TableRun], entries: dict[str, LedgerEntry], choices: dict[str, Choice]
 ) -> Side:
     # Searches of the row's own protocol; one with fewer epochs or data has another key.
     choice = next((choices[run.key] for run in runs if run.key in choices), None)

@@ -15,6 +15,7 @@ from fognn.data.user_data import UserData
 from fognn.experiments.build import image_settings, model_settings, name_of
 from fognn.experiments.rows import Row, all_rows
 from fognn.models import list_models
+from fognn.models.registry import HOSTS
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC, few_shot
@@ -141,13 +142,18 @@ def _own(
     if str(start.data.split).endswith((".json", ".csv", ".csv.gz")):
         values = values | {"data.split": str(user_path(str(start.data.split)).resolve())}
         start = start.with_values({"data.split": values["data.split"]})
-    objective = user_objective(start.data, opened or open_data(start.data))
+    opened = opened or open_data(start.data)
+    objective = user_objective(start.data, opened)
     usual: dict[str, Any] = {f"training.{k}": v for k, v in objective.items()}
     if start.data.neighbors is not None:
         usual["training.batch_size"] = _SEEDS
         if model.partition("+")[0] == "gcn":
             # The symmetric norm needs the degrees of neighbours, of which a sample has only a part.
             usual["model.norm"] = "mean"
+    host = HOSTS.get(model.removesuffix("+fog"))
+    if host is not None and host.jumping and opened.level == "graph":
+        # The sum over the nodes of all layers begins with huge logits.
+        usual["model.readout"] = "mean"
     return start.with_values(usual | values)
 
 

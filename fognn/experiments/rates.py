@@ -8,26 +8,24 @@ from typing import Any
 import pandas as pd
 
 from fognn.experiments.differences import Difference, estimate, paired_difference, value_of
-from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.rows import rows_of
-from fognn.experiments.search import Choice, Choices, Setting, choices_file, with_choice
-from fognn.experiments.tables import TABLES, Planned, host_reading, is_host, plan, reading_of
+from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
+from fognn.experiments.rows import TABLES, rows_of
+from fognn.experiments.search import Choice, Setting, choices_of, with_choice
+from fognn.experiments.tables import TableRun, host_variant, is_host, plan, variant_of
 
 __all__ = ["pair_settings", "rates_frame"]
 
 
-def pair_settings(planned: Planned) -> list[Setting]:
+def pair_settings(run: TableRun) -> list[Setting]:
     r"""Returns the learning rates and weight decays that the paper gives a host and the host with
     FOG, the highest rate first; those of its own row if there is no such pair.
 
     Args:
-        planned (Planned): A run of the host, or of the host with FOG.
+        run (TableRun): A run of the host, or of the host with FOG.
     """
-    own = planned.paper
+    own = run.paper
     pair = [
-        row
-        for row in rows_of(planned.table)
-        if row == own or is_host(own, row) or is_host(row, own)
+        row for row in rows_of(run.table) if row == own or is_host(own, row) or is_host(row, own)
     ]
     return sorted({(row.lr, row.weight_decay) for row in pair}, reverse=True)
 
@@ -44,13 +42,14 @@ def rates_frame(table: str, results: str | Path = "results") -> pd.DataFrame:
     chosen ones) and ``settings`` (the first minus the second, over the seeds that have both).
 
     Args:
-        table (str): One of :obj:`fognn.experiments.tables.TABLES`.
+        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
     """
-    entries = {entry.key: entry for entry in ledger_of(table, Path(results)).entries()}
-    choices = {choice.key: choice for choice in Choices(choices_file(Path(results), table)).all()}
+    results = readable(results)
+    entries = {entry.key: entry for entry in ledger_of(table, results).entries()}
+    choices = {choice.key: choice for choice in choices_of(table, results).read()}
     seeds = sorted({entry.seed for entry in entries.values()})
-    runs: dict[tuple[str, str], list[Planned]] = {}
+    runs: dict[tuple[str, str], list[TableRun]] = {}
     for run in plan(table, seeds=seeds or 1):
         runs.setdefault((run.row, run.variant), []).append(run)
     sides = [_side(group, entries, choices) for group in runs.values()]
@@ -59,14 +58,14 @@ def rates_frame(table: str, results: str | Path = "results") -> pd.DataFrame:
     for fog in sides:
         for host in sides:
             one, other = fog["run"], host["run"]
-            same = reading_of(other.paper, other.variant) == host_reading(one.paper, one.variant)
+            same = variant_of(other.paper, other.variant) == host_variant(one.paper, one.variant)
             if not one.variant and is_host(other.paper, one.paper) and same:
                 lines.append(_rates(host, fog, shown.at, shown.over))
     return pd.DataFrame(lines)
 
 
 def _side(
-    runs: Sequence[Planned], entries: Mapping[str, LedgerEntry], choices: Mapping[str, Choice]
+    runs: Sequence[TableRun], entries: Mapping[str, LedgerEntry], choices: Mapping[str, Choice]
 ) -> dict[str, Any]:
     # Searches of the row's own protocol; one with fewer epochs or data has another key.
     choice = next((choices[run.key] for run in runs if run.key in choices), None)

@@ -4,23 +4,19 @@ import os
 import shutil
 import tempfile
 import time
-import traceback
 import uuid
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fognn.experiments.child import reason_of, train_one
-from fognn.experiments.pool import Job, Outcome
-from fognn.experiments.processes import cores, with_threads
-from fognn.training import Stopped
+from fognn.experiments.pool import GRACE, Job, Outcome, reason_of, train_job
+from fognn.training import Config, Stopped
+from fognn.training.environment import cores
 from fognn.utils.files import user_path, write_whole
 from fognn.utils.own_code import asked, import_file
 
 __all__ = ["RayPool", "files_of", "put_files", "run_task"]
 
-GRACE = 60.0
 # Maximum number of restarts of a run whose machine is lost.
 LOSSES = 10
 # Seconds until a new file on shared storage is visible on other machines.
@@ -36,7 +32,7 @@ class RayPool:
     If the machines share the folder of the runs, a restarted run resumes from its last checkpoint.
     Otherwise, a run is trained in a temporary folder of its machine, and its files are sent back
     when it finishes, fails or is interrupted; after the loss of a machine, it resumes from the
-    files that existed when this sweep started it.
+    files that existed when it was started.
 
     fognn must be installed on every machine, and each machine uses its own ``FOGNN_DATA``. A file
     that the user imports, with layers of their own, must have the same path on every machine.
@@ -62,32 +58,42 @@ class RayPool:
         self.shared = shared
         self.session = uuid.uuid4().hex
         self.tasks: dict[Any, Job] = {}
-        self.markers: dict[Path, Path] = {}
+        self.markers: set[Path] = set()
         self.started = not ray.is_initialized()
         if self.started:
-            _connect(ray, address, workers)
+            options: dict[str, Any] = {"address": address}
+            if address == "local":  # for these runs only: no dashboard, a small object store
+                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+                options = {"num_cpus": workers or cores(), "include_dashboard": False}
+                options["object_store_memory"] = 256 * 2**20
+            ray.init(**options, log_to_driver=False, logging_level="ERROR")
         # SPREAD: runs are distributed evenly over the machines.
-        self.remote = ray.remote(
-            num_cpus=1, max_retries=LOSSES, scheduling_strategy="SPREAD", max_calls=1
-        )(run_task)
+        options = {"num_cpus": 1, "max_retries": LOSSES, "scheduling_strategy": "SPREAD"}
+        self.remote = ray.remote(**options, max_calls=1)(run_task)
 
     @property
     def free(self) -> bool:
         return True  # Ray queues tasks, and an autoscaling cluster depends on that queue
 
     def start(self, job: Job) -> None:
-        config = with_threads(job.config)
+        folder = job.folder.resolve()
+        # By this file a task checks that its folder is this one, and not another of the same name.
+        marker = folder.parent / f".shared-{self.session}"
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+        self.markers.add(marker)
+        config = job.config
         if config.data.folder is not None:
             place = str(user_path(config.data.folder).resolve())
-            config = replace(config, data=replace(config.data, folder=place))
-        folder = job.folder.resolve()
+            config = config.with_values({"data.folder": place})
         request = {
             "key": job.key,
             "config": config.to_dict(),
+            "given": job.given,
             "folder": str(folder),
             # With the path as the user gave it: an absolute one may not exist on other machines.
             "command": f"fognn train --config {job.folder / 'config.yaml'} -o {job.folder}",
-            "marker": str(self._marker(folder.parent)),
+            "marker": str(marker),
             "shared": self.shared,
             "session": self.session,
             "files": {} if self.shared else files_of(folder),
@@ -95,63 +101,44 @@ class RayPool:
         }
         self.tasks[self.remote.remote(request)] = job
 
-    def running(self) -> list[Job]:
-        return list(self.tasks.values())
-
     def wait(self, seconds: float) -> list[Outcome]:
-        refs = list(self.tasks)
-        if not refs:
+        if not self.tasks:
             return []
-        self.ray.wait(refs, num_returns=1, timeout=seconds)
-        ready, _ = self.ray.wait(refs, num_returns=len(refs), timeout=0)
+        self.ray.wait(list(self.tasks), num_returns=1, timeout=seconds)
+        ready, _ = self.ray.wait(list(self.tasks), num_returns=len(self.tasks), timeout=0)
         return [self._outcome(ref) for ref in ready]
 
-    def stop(self) -> list[Outcome]:
-        for ref in self.tasks:
-            self.ray.cancel(ref)  # raises KeyboardInterrupt in the task
+    def close(self, save: bool = False) -> list[Outcome]:
         outcomes = []
         deadline = time.monotonic() + GRACE
-        while self.tasks and time.monotonic() < deadline:
+        for ref in self.tasks if save else ():
+            self.ray.cancel(ref)  # raises KeyboardInterrupt in the task
+        while save and self.tasks and time.monotonic() < deadline:
             outcomes += self.wait(0.2)
-        self.close()
-        return outcomes
-
-    def close(self) -> None:
         if self.ray.is_initialized():
             for ref in self.tasks:
                 self.ray.cancel(ref, force=True)
             if self.started:
                 self.ray.shutdown()
         self.tasks.clear()
-        for marker in self.markers.values():
+        for marker in self.markers:
             marker.unlink(missing_ok=True)
-
-    def _marker(self, folder: Path) -> Path:
-        r"""Creates a file by which a task can check that its folder is this one, and not another
-        of the same name."""
-        if folder not in self.markers:
-            folder.mkdir(parents=True, exist_ok=True)
-            self.markers[folder] = folder / f".shared-{self.session}"
-            self.markers[folder].touch()
-        return self.markers[folder]
+        return outcomes
 
     def _outcome(self, ref: Any) -> Outcome:
         job = self.tasks.pop(ref)
-        log = job.folder.with_name(f"{job.folder.name}.log")
         try:
             answer = self.ray.get(ref)
         except self.ray.exceptions.RayError as error:
-            answer = {"reason": _first_line(error), "log": str(error), "files": {}}
+            return Outcome(job, reason_of(error)[:300])
         put_files(answer["files"], job.folder)
         reason = answer["reason"]
-        if not reason and not _appears(job.folder / "result.json"):
-            reason = f"{job.folder} has no result.json: the machine of the run does not share it"
-        if not reason:
-            log.unlink(missing_ok=True)
-            return Outcome(job)
-        with write_whole(log) as temporary:
-            temporary.write_text(answer["log"] or reason, encoding="utf-8")
-        return Outcome(job, reason, log)
+        deadline = time.monotonic() + _SEEN
+        while not reason and not (job.folder / "result.json").exists():
+            time.sleep(0.2)
+            if time.monotonic() > deadline:
+                reason = f"the machine of the run does not share {job.folder}"
+        return Outcome(job, reason)
 
 
 def run_task(request: dict[str, Any]) -> dict[str, Any]:
@@ -161,42 +148,41 @@ def run_task(request: dict[str, Any]) -> dict[str, Any]:
         request (dict): The run, see :meth:`RayPool.start`.
 
     Returns:
-        A dict with the ``"reason"`` why it failed (empty if it did not), the ``"log"`` with the
-        traceback, and the ``"files"`` by name (empty if the machines share the folder).
+        A dict with the ``"reason"`` why it failed (empty if it did not), and the ``"files"`` by
+        name (empty if the machines share the folder).
     """
     folder, shared = Path(request["folder"]), request["shared"]
     seen = Path(request["marker"]).exists()
     if shared and not seen:
         reason = f"shared must be False, {os.uname().nodename} has no {folder.parent}, got True"
-        return {"reason": reason, "log": reason, "files": {}}
+        return {"reason": reason, "files": {}}
     shared = seen if shared is None else shared
     if not shared:
         own = Path(tempfile.gettempdir()) / f"fognn-{request['session']}"
         folder = own / folder.parent.name / folder.name
         if not (folder / "config.yaml").exists():  # else those of a lost worker of this machine
             put_files(request["files"], folder)
-    reason = log = ""
+    reason = ""
     try:
-        if request.get("import"):
+        if request["import"]:
             import_file(request["import"])
-        train_one(request["config"], folder, request["command"])
-    except Stopped as stop:
-        reason = str(stop)
-    except Exception as error:
-        reason, log = reason_of(error, request["key"]), traceback.format_exc()
+        config = Config.from_dict(request["config"])
+        job = Job(request["key"], config, folder, request["given"])
+        train_job(job, command=request["command"])
+    except (Exception, Stopped) as error:
+        reason = reason_of(error)
     if shared:
-        return {"reason": reason, "log": log, "files": {}}
+        return {"reason": reason, "files": {}}
     files = files_of(folder)
     shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):  # not empty if this machine has other runs of the sweep
+    with suppress(OSError):  # not empty if this machine has other runs
         folder.parent.rmdir()
         folder.parent.parent.rmdir()
-    return {"reason": reason, "log": log, "files": files}
+    return {"reason": reason, "files": files}
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    r"""Returns the contents of the files of a run folder, by name; an empty dict if it does not
-    exist."""
+    r"""Returns the contents of the files of a run folder, by name."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -205,41 +191,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def put_files(files: dict[str, bytes], folder: Path) -> None:
-    r"""Writes the files of a run folder, ``result.json`` last, because it marks a finished run.
-
-    Args:
-        files (dict): The contents of the files, by name.
-        folder (Path): The run folder.
-    """
+    r"""Writes the files of a run folder, ``result.json`` last, because it marks a finished run."""
     for name in sorted(files, key=lambda name: (name == "result.json", name)):
         with write_whole(folder / name) as temporary:
             temporary.write_bytes(files[name])
-
-
-def _connect(ray: Any, address: str, workers: int | None) -> None:
-    if address != "local":
-        ray.init(address, log_to_driver=False, logging_level="ERROR")
-        return
-    # For one sweep only: no dashboard, no usage statistics, and a small object store.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
-        num_cpus=workers or cores(),
-        include_dashboard=False,
-        object_store_memory=256 * 2**20,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).split("\n") if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"
-
-
-def _appears(path: Path) -> bool:
-    deadline = time.monotonic() + _SEEN
-    while not path.exists():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.2)
-    return True

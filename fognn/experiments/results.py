@@ -29,27 +29,22 @@ import pandas as pd
 from fognn.experiments.differences import estimate, paired_difference, score_of, verdict_of
 from fognn.experiments.ledger import LedgerEntry
 from fognn.experiments.protocols import config_of
-from fognn.experiments.rows import get_row
-from fognn.experiments.search import table_entries
+from fognn.experiments.rows import TABLES, get_row
+from fognn.experiments.search import SEARCHED, table_entries
 from fognn.experiments.tables import (
-    TABLES,
-    Planned,
-    host_reading,
+    host_variant,
     is_host,
     label_of,
     plan,
-    reading_of,
     row_named,
+    variant_of,
 )
 from fognn.experiments.wording import pluralize
-from fognn.training import Config
-from fognn.training.config_section import flat
+from fognn.training.settings import flat
 from fognn.utils import checks
 
 __all__ = ["compare_frame", "frame_of", "table_csv", "table_frame"]
 
-# The paper searched these for each row: a run with other values is still compared with the paper.
-SEARCHED = ("training.lr", "training.weight_decay")
 # Settings that may differ between the runs of a row: the seed, and the machine.
 _IGNORED = ("seed", "machine.", "data.folder")
 
@@ -69,7 +64,7 @@ def table_frame(
     :obj:`over`, and over items, because the paper's figures are multiples of 1 / 1,500.
 
     Args:
-        table (str): One of :obj:`fognn.experiments.tables.TABLES`.
+        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
         at (str, optional): The epoch of the figures: ``"last"``, or ``"best"`` for the best
             validation metric. (default: that of the table)
@@ -112,11 +107,9 @@ def frame_of(
 
 def _changes(entry: LedgerEntry) -> tuple[str, ...]:
     r"""Returns the settings in which a run differs from the protocol of its row."""
-    config = Config.from_dict(entry.config)
-    own = Planned(entry.table, entry.row, entry.variant, entry.label, config).own
     mine, theirs = (
         {k: v for k, v in flat(one.to_dict()).items() if not k.startswith(_IGNORED)}
-        for one in (config, own)
+        for one in (entry.run, entry.table_run.protocol)
     )
     names = dict.fromkeys([*mine, *theirs])
     return tuple(f"{k}={mine.get(k)}" for k in names if mine.get(k) != theirs.get(k))
@@ -232,8 +225,8 @@ def _pair(
         return next((one for one in same if one["row"] == paper.reference), None), True
 
     def alike(host: dict[str, Any]) -> bool:
-        found = reading_of(get_row(host["row"]), host["variant"])
-        return found == host_reading(paper, line["variant"])
+        found = variant_of(get_row(host["row"]), host["variant"])
+        return found == host_variant(paper, line["variant"])
 
     hosts = [
         host

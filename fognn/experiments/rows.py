@@ -8,7 +8,45 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from fognn.utils import checks
+
+@dataclass(frozen=True)
+class Table:
+    r"""A table of the paper, or of our own.
+
+    Args:
+        number (int, optional): Its number in the paper; :obj:`None` for a table of our own.
+        title (str): Its subject.
+        at (str, optional): The epoch whose figures it shows, and whose weights are kept:
+            ``"last"``, or ``"best"`` for the best validation metric. (default: :obj:`"last"`)
+        over (str, optional): The average that it shows: over ``"batches"`` or over ``"items"``.
+            (default: :obj:`"batches"`)
+        difference (str, optional): The paired difference that it shows: of each network with FOG
+            and its host, or of FOG and each of its controls. (default: :obj:`"FOG - host"`)
+    """
+
+    number: int | None
+    title: str
+    at: str = "last"
+    over: str = "batches"
+    difference: str = "FOG - host"
+
+
+TABLES = {
+    "pattern": Table(1, "SBM PATTERN"),
+    "cluster": Table(2, "SBM CLUSTER"),
+    "zinc": Table(3, "ZINC"),
+    "tsp": Table(4, "TSP"),
+    # As in few-shot learning: the network with the best validation accuracy is kept.
+    "few-shot": Table(5, "few-shot learning on miniImageNet", "best", "items"),
+    "widths": Table(6, "widths on ZINC"),
+    "limits": Table(7, "the limits: ZINC without node features, and IMDB-MULTI"),
+    "omniglot": Table(None, "few-shot learning on Omniglot", "best", "items"),
+    "cifar-fs": Table(None, "few-shot learning on CIFAR-FS", "best", "items"),
+    "controls": Table(
+        None, "controls of FOG on ZINC, PATTERN and CLUSTER", difference="kron - control"
+    ),
+    "modern": Table(None, "a modern network on ZINC", "best", "items"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +56,7 @@ class Row:
 
     Args:
         id (str): The unique name, such as ``"zinc/gcn+fog"``, which never changes: the name of its
-            table in :obj:`fognn.experiments.tables.TABLES`, and its name in the table.
+            table in :obj:`TABLES`, and its name in the table.
         title (str): The subject of the table.
         dataset (str): The dataset, as named in the paper.
         model (str): The network, as named in the paper.
@@ -160,25 +198,26 @@ def get_row(id: str) -> Row:
     r"""Returns the row with an id, such as ``"zinc/gcn+fog"``: one of the paper's, or of our own,
     such as ``"omniglot/gnn+fog-1shot"``."""
     known = {row.id: row for row in all_rows()}
-    checks.known("get_row", "id", id, known)
+    if id not in known:
+        raise ValueError(f"get_row: unknown row {id!r}, known: {', '.join(known)}")
     return known[id]
 
 
-def own_rows() -> list[Row]:
+def extra_rows() -> list[Row]:
     r"""Returns the rows of our own tables, which the paper does not have."""
-    return list(_rows("own_rows"))
+    return list(_rows("extra_rows"))
 
 
 def all_rows() -> list[Row]:
     r"""Returns the rows of the paper, then those of our own."""
-    return [*rows(), *own_rows()]
+    return [*rows(), *extra_rows()]
 
 
 def rows_of(table: str) -> list[Row]:
     r"""Returns the rows of a table.
 
     Args:
-        table (str): One of :obj:`fognn.experiments.tables.TABLES`.
+        table (str): One of :obj:`TABLES`.
     """
     return [row for row in all_rows() if row.id.partition("/")[0] == table]
 

@@ -1,44 +1,49 @@
-r"""The search for learning rate and weight decay: the grid, which is the paper's or another one,
-and the choice."""
+r"""The search for learning rate and weight decay: its runs, and the choice by validation."""
 
 import itertools
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from fognn.experiments.comparison import SEARCHED
-from fognn.experiments.jsonl_file import JsonlFile
-from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.scores import validation_of
-from fognn.experiments.tables import Planned
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from fognn.experiments.json_lines import JsonLines, KeyedLine
+from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
+from fognn.experiments.pool import Summary
+from fognn.experiments.tables import Run
 
 __all__ = [
     "DECAYS",
     "GRID",
     "RATES",
+    "SEARCHED",
     "Choice",
-    "Choices",
     "Setting",
     "Trial",
-    "choices_file",
+    "choices_of",
     "choose",
     "grid",
+    "search",
     "table_entries",
+    "trials",
     "with_choice",
     "without_trials",
 ]
 
+SEARCHED = ("training.lr", "training.weight_decay")
 RATES = (1e-2, 5e-3, 1e-3, 5e-4)
 DECAYS = (1e-3, 1e-6, 0.0)
 # A learning rate and a weight decay.
 Setting = tuple[float, float]
 # The grid of the paper.
 GRID: tuple[Setting, ...] = tuple(itertools.product(RATES, DECAYS))
+# Returns the learning rates and weight decays to try for a run.
+Settings = Callable[[Run], Sequence[Setting]]
+AnyRun = TypeVar("AnyRun", bound=Run)
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(BaseModel):
     r"""One run of a search.
 
     Args:
@@ -49,24 +54,25 @@ class Trial:
             if the run failed.
     """
 
+    model_config = ConfigDict(strict=True, frozen=True)
+
     key: str
     lr: float
     weight_decay: float
     score: float | None
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(KeyedLine):
     r"""The trials of a search and its choice: the trial with the best validation metric over items,
     each at its own best epoch. The test split is not used.
 
     Args:
         key (str): The key of the run with the row's own learning rate and weight decay, see
-            :attr:`fognn.experiments.tables.Planned.search_key`.
-        table (str): As in :class:`fognn.experiments.tables.Planned`.
-        row (str): As in :class:`fognn.experiments.tables.Planned`.
-        variant (str): As in :class:`fognn.experiments.tables.Planned`.
-        label (str): As in :class:`fognn.experiments.tables.Planned`.
+            :attr:`fognn.experiments.tables.Run.search_key`.
+        table (str): As in :class:`fognn.experiments.tables.Run`.
+        row (str): As in :class:`fognn.experiments.tables.Run`.
+        variant (str): As in :class:`fognn.experiments.tables.Run`.
+        label (str): As in :class:`fognn.experiments.tables.Run`.
         seed (int): The seed of all trials.
         metric (str): Name of the metric.
         higher_is_better (bool): Whether a higher metric is better.
@@ -76,7 +82,6 @@ class Choice:
         figure (str, optional): The figure that was compared. (default: :obj:`"val.best.items"`)
     """
 
-    key: str
     table: str
     row: str
     variant: str
@@ -95,30 +100,41 @@ class Choice:
         wanted = (self.lr, self.weight_decay)
         return next(trial for trial in self.tried if (trial.lr, trial.weight_decay) == wanted)
 
+    @model_validator(mode="after")
+    def _is_tried(self) -> "Choice":
+        if (self.lr, self.weight_decay) not in {(t.lr, t.weight_decay) for t in self.tried}:
+            raise ValueError("lr and weight_decay must be those of a trial")
+        return self
 
-def grid(planned: Planned, settings: Sequence[Setting] = GRID) -> list[Planned]:
+
+def choices_of(table: str, results: str | Path) -> JsonLines[Choice]:
+    r"""Returns the file of a table's searches, one line for each."""
+    return JsonLines(Path(results) / "searches" / f"{table}.jsonl", Choice)
+
+
+def grid(run: AnyRun, settings: Sequence[Setting] = GRID) -> list[AnyRun]:
     r"""Returns a run for each pair of a learning rate and a weight decay.
 
     Args:
-        planned (Planned): The run to vary. The run with its own learning rate and weight decay
-            keeps its key, so it is not trained twice.
+        run (Run): The run to vary. The run with its own learning rate and weight decay keeps its
+            key, so it is not trained twice.
         settings (list, optional): The learning rates and weight decays. (default: the paper's
             grid)
     """
-    return [_with_values(planned, lr, decay) for lr, decay in settings]
+    return [_with_values(run, lr, decay) for lr, decay in settings]
 
 
 def choose(
-    planned: Planned,
+    run: Run,
     entries: Sequence[LedgerEntry],
-    trials: Sequence[Planned] | None = None,
+    trials: Sequence[Run] | None = None,
     failed: Collection[str] = (),
 ) -> Choice | None:
     r"""Chooses learning rate and weight decay by the validation metric; the first of the grid if
     several are equal.
 
     Args:
-        planned (Planned): The argument of :func:`grid`.
+        run (Run): The argument of :func:`grid`.
         entries (list): Lines of the ledger, with all runs of the grid.
         trials (list, optional): The runs of the grid. (default: the paper's grid)
         failed (list, optional): Keys of trials that failed, which are not chosen.
@@ -128,131 +144,116 @@ def choose(
         The choice; :obj:`None` if all trials failed.
     """
     known = {entry.key: entry for entry in entries}
-    trials = grid(planned) if trials is None else trials
+    trials = grid(run) if trials is None else trials
     missing = [trial.key for trial in trials if trial.key not in {*known, *failed}]
     if missing:
-        raise ValueError(
-            f"choose: entries must have all {len(trials)} runs of the search of {planned.key!r}, "
-            f"{len(missing)} are missing, such as {missing[0]!r}"
-        )
+        raise ValueError(f"search: {len(missing)} runs are missing, such as {missing[0]!r}")
     tried = tuple(
         Trial(
-            trial.key,
-            trial.config.training.lr,
-            trial.config.training.weight_decay,
-            validation_of(known[trial.key]) if trial.key in known else None,
+            key=trial.key,
+            lr=trial.config.training.lr,
+            weight_decay=trial.config.training.weight_decay,
+            score=known[trial.key].result["val"]["best"]["items"] if trial.key in known else None,
         )
         for trial in trials
     )
-    finished = {trial.key: trial.score for trial in tried if trial.score is not None}
+    finished = {trial: trial.score for trial in tried if trial.score is not None}
     if not finished:
         return None
-    higher = known[next(iter(finished))].result["higher_is_better"]
-    key = (max if higher else min)(finished, key=lambda key: finished[key])
-    best = next(trial for trial in tried if trial.key == key)
+    higher = known[next(iter(finished)).key].result["higher_is_better"]
+    best = (max if higher else min)(finished, key=lambda trial: finished[trial])
     return Choice(
-        planned.search_key,
-        planned.table,
-        planned.row,
-        planned.variant,
-        planned.label,
-        planned.config.seed,
-        planned.config.training.metric,
-        higher,
-        best.lr,
-        best.weight_decay,
-        tried,
+        key=run.search_key,
+        table=run.table,
+        row=run.row,
+        variant=run.variant,
+        label=run.label,
+        seed=run.config.seed,
+        metric=run.config.training.metric,
+        higher_is_better=higher,
+        lr=best.lr,
+        weight_decay=best.weight_decay,
+        tried=tried,
     )
 
 
-def with_choice(planned: Planned, choice: Choice) -> Planned:
-    r"""Returns a run with the learning rate and the weight decay that a search chose for its row.
-
-    Args:
-        planned (Planned): The run.
-        choice (Choice): The choice for its row.
-    """
-    if any(getattr(planned, name) != getattr(choice, name) for name in ("table", "row", "variant")):
-        raise ValueError(f"with_choice: choice must be of {planned.key!r}, got {choice.key!r}")
-    return _with_values(planned, choice.lr, choice.weight_decay)
+def with_choice(run: AnyRun, choice: Choice) -> AnyRun:
+    r"""Returns a run with the learning rate and the weight decay that a search chose for it."""
+    return _with_values(run, choice.lr, choice.weight_decay)
 
 
-def _with_values(planned: Planned, lr: float, decay: float) -> Planned:
-    config = planned.config.with_values(dict(zip(SEARCHED, (lr, decay), strict=True)))
-    return replace(planned, config=config)
-
-
-def choices_file(results: Path, table: str) -> Path:
-    r"""Returns the file of a table's searches."""
-    return Path(results) / "searches" / f"{table}.jsonl"
-
-
-class Choices:
-    r"""The file of a table's searches, one line for each.
-
-    Args:
-        path (Path): The file, see :func:`choices_file`. It need not exist.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = Path(path)
-        self._lines = JsonlFile(self.path, lambda content: _check(_choice(content)))
-
-    def all(self) -> list[Choice]:
-        r"""Returns all searches, in the order of the file. An invalid line is skipped with a
-        warning."""
-        return [_choice(content) for content in self._lines.read()]
-
-    def add(self, choice: Choice) -> None:
-        r"""Adds a search, or replaces the one with the same key."""
-        self._lines.put(asdict(choice))
-
-
-def _check(choice: Choice) -> None:
-    for name in ("table", "row", "variant", "label", "metric"):
-        if not isinstance(getattr(choice, name), str):
-            raise ValueError(f"{name} must be a text, got {getattr(choice, name)!r}")
-    for trial in choice.tried:
-        numbers = (trial.lr, trial.weight_decay, 0.0 if trial.score is None else trial.score)
-        if not isinstance(trial.key, str) or not all(type(n) in (int, float) for n in numbers):
-            raise ValueError(f"tried must have a key and three numbers each, got {trial}")
-
-
-def _choice(content: dict[str, Any]) -> Choice:
-    try:
-        tried = tuple(Trial(**_known(Trial, trial)) for trial in content["tried"])
-        choice = Choice(**_known(Choice, content) | {"tried": tried})
-        choice.picked  # noqa: B018, raises StopIteration if it is not one of the trials
-    except (KeyError, TypeError, AttributeError, StopIteration) as error:
-        raise ValueError("must be a search with its trials and its choice") from error
-    return choice
-
-
-def _known(kind: type, content: dict[str, Any]) -> dict[str, Any]:
-    # Fields of a later version are ignored.
-    names = [entry.name for entry in fields(kind)]
-    return {name: value for name, value in content.items() if name in names}
+def _with_values(run: AnyRun, lr: float, decay: float) -> AnyRun:
+    config = run.config.with_values(dict(zip(SEARCHED, (lr, decay), strict=True)))
+    return replace(run, config=config)
 
 
 def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
     r"""Returns the entries without the trials of searches; chosen trials, and those with the row's
-    own learning rate and weight decay, are kept.
-
-    Args:
-        entries (list): Lines of the ledger.
-        choices (list): The searches.
-    """
+    own learning rate and weight decay, are kept."""
     tried = {trial.key for choice in choices for trial in choice.tried}
     kept = {key for choice in choices for key in (choice.key, choice.picked.key)}
     return [entry for entry in entries if entry.key not in tried - kept]
 
 
-def table_entries(results: Path, table: str) -> list[LedgerEntry]:
+def table_entries(results: str | Path, table: str) -> list[LedgerEntry]:
     r"""Returns the runs of a table from its ledger, without the trials of searches.
 
     Args:
-        results (Path): The folder of the ledgers.
-        table (str): One of :obj:`fognn.experiments.tables.TABLES`, or ``"compare/NAME"``.
+        results (str): The folder of the ledgers, see :func:`fognn.experiments.ledger.readable`.
+        table (str): One of :obj:`fognn.experiments.rows.TABLES`, or ``"compare/NAME"``.
     """
-    entries = ledger_of(table, results).entries()
-    return without_trials(entries, Choices(choices_file(results, table)).all())
+    results = readable(results)
+    return without_trials(ledger_of(table, results).entries(), choices_of(table, results).read())
+
+
+def trials(planned: Sequence[AnyRun], settings: Settings = lambda _: GRID) -> list[AnyRun]:
+    r"""Returns all runs of the searches for the rows of some runs, each with its first seed."""
+    return [trial for run in _first_seeds(planned) for trial in grid(run, settings(run))]
+
+
+def search(
+    planned: Sequence[AnyRun],
+    results: str | Path,
+    train: Callable[[list[AnyRun]], Summary],
+    settings: Settings = lambda _: GRID,
+    skip_failed: bool = False,
+) -> tuple[list[AnyRun], list[Choice]]:
+    r"""Tries learning rates and weight decays for each row on its first seed, chooses by the
+    validation metric, and writes the choices into ``results/searches``.
+
+    Args:
+        planned (list): The runs of a table.
+        results (str): The folder of the ledgers.
+        train (Callable): Trains runs and adds them to the ledgers.
+        settings (Callable, optional): Returns the learning rates and weight decays to try for a
+            run. (default: the paper's grid)
+        skip_failed (bool, optional): If set to :obj:`True`, a trial that fails is not chosen, and
+            a row whose trials all fail is left out. (default: :obj:`False`, which raises)
+
+    Returns:
+        The runs with the chosen learning rates and weight decays, and the choices.
+    """
+    summary = train(trials(planned, settings))
+    if summary.failed and not skip_failed:
+        raise ValueError(f"search: all runs must finish before one can be chosen; {summary}")
+    failed = {outcome.job.key for outcome in summary.failed}
+    choices = {}
+    for run in _first_seeds(planned):
+        entries = ledger_of(run.table, results).entries()
+        choice = choose(run, entries, grid(run, settings(run)), failed)
+        if choice is not None:
+            choices_of(run.table, results).add(choice)
+            choices[_row(run)] = choice
+    chosen = [with_choice(run, choices[_row(run)]) for run in planned if _row(run) in choices]
+    return chosen, list(choices.values())
+
+
+def _row(run: Run) -> tuple[str, str, str]:
+    return run.table, run.row, run.variant
+
+
+def _first_seeds(planned: Sequence[AnyRun]) -> list[AnyRun]:
+    first: dict[tuple[str, str, str], AnyRun] = {}
+    for run in planned:
+        first.setdefault(_row(run), run)
+    return list(first.values())

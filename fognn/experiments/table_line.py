@@ -16,10 +16,10 @@ class TableLine:
     r"""A row of a table, or our variant of it, with its printed and its measured figures.
 
     Args:
-        table (str): As in :class:`fognn.experiments.tables.Planned`.
-        row (str): As in :class:`fognn.experiments.tables.Planned`.
-        variant (str): As in :class:`fognn.experiments.tables.Planned`.
-        label (str): The label of :class:`fognn.experiments.tables.Planned`, with :obj:`changed`.
+        table (str): As in :class:`fognn.experiments.tables.TableRun`.
+        row (str): As in :class:`fognn.experiments.tables.TableRun`.
+        variant (str): As in :class:`fognn.experiments.tables.TableRun`.
+        label (str): The label of :class:`fognn.experiments.tables.TableRun`, with :obj:`changed`.
         changed (tuple, optional): The settings in which its runs differ from the row's protocol,
             such as ``("data.fraction=0.1",)``. (default: :obj:`()`)
         entries (tuple, optional): The runs, sorted by seed. (default: :obj:`()`)

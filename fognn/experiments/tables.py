@@ -1,7 +1,6 @@
-r"""The tables of the paper and of our own, and their runs."""
+r"""The runs of the tables of the paper and of our own."""
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -12,7 +11,7 @@ from fognn.data.opening import PYTHON, is_python_name
 from fognn.data.pyg_datasets import PREFIX, is_pyg_name
 from fognn.experiments.build import model_settings
 from fognn.experiments.protocols import config_of
-from fognn.experiments.rows import Row, get_row, rows_of
+from fognn.experiments.rows import TABLES, Row, get_row, rows_of
 from fognn.training import Config
 from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC
@@ -21,81 +20,41 @@ from fognn.utils import checks
 
 __all__ = [
     "TABLES",
-    "Planned",
-    "Table",
-    "check_table",
-    "host_reading",
+    "Run",
+    "TableRun",
+    "host_variant",
     "is_host",
     "label_of",
     "other_key",
     "plan",
     "portable",
-    "reading_of",
     "row_named",
     "run_folder",
     "runs_of",
+    "variant_of",
 ]
 
-
-@dataclass(frozen=True)
-class Table:
-    r"""A table of the paper, or of our own.
-
-    Args:
-        number (int, optional): Its number in the paper; :obj:`None` for a table of our own.
-        title (str): Its subject.
-        at (str, optional): The epoch whose figures it shows, and whose weights are kept:
-            ``"last"``, or ``"best"`` for the best validation metric. (default: :obj:`"last"`)
-        over (str, optional): The average that it shows: over ``"batches"`` or over ``"items"``.
-            (default: :obj:`"batches"`)
-        difference (str, optional): The paired difference that it shows: of each network with FOG
-            and its host, or of FOG and each of its controls. (default: :obj:`"FOG - host"`)
-    """
-
-    number: int | None
-    title: str
-    at: str = "last"
-    over: str = "batches"
-    difference: str = "FOG - host"
-
-
-TABLES = {
-    "pattern": Table(1, "SBM PATTERN"),
-    "cluster": Table(2, "SBM CLUSTER"),
-    "zinc": Table(3, "ZINC"),
-    "tsp": Table(4, "TSP"),
-    # As in few-shot learning: the network with the best validation accuracy is kept.
-    "few-shot": Table(5, "few-shot learning on miniImageNet", "best", "items"),
-    "widths": Table(6, "widths on ZINC"),
-    "limits": Table(7, "the limits: ZINC without node features, and IMDB-MULTI"),
-    "omniglot": Table(None, "few-shot learning on Omniglot", "best", "items"),
-    "cifar-fs": Table(None, "few-shot learning on CIFAR-FS", "best", "items"),
-    "controls": Table(
-        None, "controls of FOG on ZINC, PATTERN and CLUSTER", difference="kron - control"
-    ),
-    "modern": Table(None, "a modern network on ZINC", "best", "items"),
-}
 # Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
 # parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
 # opposite: its row follows the equation. A host's variant applies to the host with FOG, too.
-_OURS = {
-    "GCN": {"norm": "sym"},
-    "GCN+FOG": {"norm": "mean"},
-    "GraphSAGE": {"aggr": "mean"},
-    "GatedGCN": {"gate": "after"},
-    "GatedGCN-E": {"gate": "after"},
+_VARIANTS = {
+    "GCN": "norm=sym",
+    "GCN+FOG": "norm=mean",
+    "GraphSAGE": "aggr=mean",
+    "GatedGCN": "gate=after",
+    "GatedGCN-E": "gate=after",
 }
 # The sum over neighbours in FOG of the few-shot networks: with the learnt weights, which the
-# parameter counts imply, or the plain sum of the equation. The host has no such reading.
-_FEW_SHOT_FOG = {"neighbours": "all"}
+# parameter counts imply, or the plain sum of the equation. The host has no such variant.
+_FEW_SHOT_VARIANT = "neighbours=all"
 
 
 @dataclass(frozen=True)
-class Planned:
-    r"""One run of a table.
+class Run:
+    r"""One of many runs: of a table, see :class:`TableRun`, or of a comparison.
 
     Args:
-        table (str): One of :obj:`TABLES`.
+        table (str): One of :obj:`fognn.experiments.rows.TABLES`, or ``"compare/NAME"``.
         row (str): The id of its row.
         variant (str): The setting of the network that we changed, such as ``"norm=sym"``; empty for
             the row itself.
@@ -109,26 +68,53 @@ class Planned:
     label: str
     config: Config
 
+    keeps_weights = False
+    r"""Whether its weights are kept."""
+
+    @property
+    def name(self) -> str:
+        r"""Its name in the table."""
+        raise NotImplementedError
+
+    @property
+    def key(self) -> str:
+        r"""The unique name of the run in the ledger, such as ``"zinc/gcn-sym-seed0"``."""
+        return f"{self.table}/{self.name}"
+
+    @property
+    def search_key(self) -> str:
+        r"""The unique name of the search for its learning rate, see
+        :class:`fognn.experiments.search.Choice`."""
+        return self.key
+
+    def folder(self, root: Path) -> Path:
+        r"""Returns its run folder in the folder of all run folders."""
+        return Path(root) / self.key
+
+
+class TableRun(Run):
+    r"""One run of a table."""
+
     @property
     def paper(self) -> Row:
         r"""The row, of the paper or of our own."""
         return get_row(self.row)
 
     @property
-    def own(self) -> Config:
+    def protocol(self) -> Config:
         r"""The configuration by the row's protocol, with the same seed and variant."""
         return config_of(self.paper, self.config.seed, **_settings(self.variant))
 
     @property
-    def is_own(self) -> bool:
+    def follows_protocol(self) -> bool:
         r"""Whether it is trained by the row's own protocol."""
-        return self.config.identity() == self.own.identity()
+        return self.config.identity() == self.protocol.identity()
 
     @property
-    def keeps_weights(self) -> bool:
+    def keeps_weights(self) -> bool:  # type: ignore[override]
         r"""Whether its weights are kept: it is trained by the row's own protocol, on all of the
         data, and no earlier table has the same run."""
-        if self.table not in TABLES or not self.is_own or self.config.data.fraction < 1.0:
+        if not self.follows_protocol or self.config.data.fraction < 1.0:
             return False
         # A line of another version may have a variant that no table has now.
         return self.table == next((run.table for run in runs_of(self.config)), self.table)
@@ -143,36 +129,30 @@ class Planned:
         r"""The slug with the seed, such as ``"gcn-sym-seed0"``; if the run differs from the row's
         protocol, with a digest of its settings."""
         name = f"{self.slug}-seed{self.config.seed}"
-        return name if self.is_own else f"{name}-{self.config.digest()}"
-
-    @property
-    def key(self) -> str:
-        r"""The unique name of the run in the ledger, such as ``"zinc/gcn-sym-seed0"``."""
-        return f"{self.table}/{self.name}"
-
-    @property
-    def search_key(self) -> str:
-        r"""The unique name of the search for its learning rate, see
-        :class:`fognn.experiments.search.Choice`."""
-        return self.key
+        return name if self.follows_protocol else f"{name}-{self.config.digest()}"
 
     def folder(self, root: Path) -> Path:
-        r"""Returns its run folder.
-
-        Args:
-            root (Path): The folder of all run folders.
-        """
         return run_folder(self.config, root)
 
 
-def runs_of(config: Config) -> list[Planned]:
+def runs_of(config: Config) -> list[TableRun]:
     r"""Returns the runs of the tables with this configuration: none, one, or several, because
     tables 3 and 6 and the controls share rows."""
     found = _known_runs().get(config.with_values({"seed": 0}).digest(), ())
     return [
-        Planned(table, row.id, variant, label_of(row, variant), config)
+        TableRun(table, row.id, variant, label_of(row, variant), config)
         for table, row, variant in found
     ]
+
+
+@cache
+def _known_runs() -> dict[str, list[tuple[str, Row, str]]]:
+    found: dict[str, list[tuple[str, Row, str]]] = {}
+    for table in TABLES:
+        for row, variant in _candidates(table):
+            digest = config_of(row, 0, **_settings(variant)).digest()
+            found.setdefault(digest, []).append((table, row, variant))
+    return found
 
 
 def run_folder(config: Config, root: str | Path = "runs") -> Path:
@@ -183,9 +163,8 @@ def run_folder(config: Config, root: str | Path = "runs") -> Path:
         config (Config): The run.
         root (str, optional): The folder of all run folders. (default: :obj:`"runs"`)
     """
-    for run in runs_of(config):
-        return Path(root) / run.key
-    return Path(root) / other_key(config)
+    known = runs_of(config)
+    return Path(root) / (known[0].key if known else other_key(config))
 
 
 def other_key(config: Config) -> str:
@@ -201,21 +180,11 @@ def other_key(config: Config) -> str:
 
 def portable(config: Config) -> Config:
     r"""Returns the configuration without paths of this machine, as in the ledger: without the data
-    folder, and your own file without its folder."""
+    folder, and the user's file without its folder."""
     named: dict[str, str | None] = {"data.folder": None}
     if is_user_data(config.data):
         named["data.name"] = user_data_name(config.data)
     return config.with_values(named)
-
-
-@cache
-def _known_runs() -> dict[str, list[tuple[str, Row, str]]]:
-    found: dict[str, list[tuple[str, Row, str]]] = {}
-    for table in TABLES:
-        for row, variant in _candidates(table, ours=True):
-            digest = config_of(row, 0, **_settings(variant)).digest()
-            found.setdefault(digest, []).append((table, row, variant))
-    return found
 
 
 def plan(
@@ -226,11 +195,11 @@ def plan(
     epochs: int | None = None,
     ours: bool = True,
     values: Mapping[str, Any] | None = None,
-) -> list[Planned]:
+) -> list[TableRun]:
     r"""Returns the runs of a table: all rows with the first seed, then all with the next.
 
     Args:
-        table (str): One of :obj:`TABLES`.
+        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
         models (list, optional): Selects rows by slug or shell pattern, such as
             ``["gcn", "*fog*"]``; the name of a network selects all its rows of the paper. A row
             with GCN can also be selected with its norm: ``"gcn+fog-sym"`` is the row
@@ -243,42 +212,32 @@ def plan(
         values (dict, optional): Settings to change, by name, such as
             ``{"training.batch_size": 4}``. (default: :obj:`None`)
     """
-    check_table("plan", table)
     changes: dict[str, Any] = {"data.fraction": fraction, "training.epochs": epochs}
     changes = {name: value for name, value in changes.items() if value is not None}
-    values = {setting_name(name): value for name, value in (values or {}).items()}
-    for name in values:
-        if name == "seed":
-            raise ValueError("plan: values must not have 'seed'; use seeds")
-        if name in changes:
-            raise ValueError(
-                f"plan: values must not have {name!r}, which is given as an argument too"
-            )
-    changes |= values
-    if models is not None and (isinstance(models, str) or not models):
-        raise ValueError(f"plan: models must be a list of names, got {models!r}")
-    candidates = _candidates(table, ours)
-    chosen = candidates if models is None else _filtered("plan: models", candidates, models)
+    for name, value in (values or {}).items():
+        if (key := setting_name(name)) == "seed" or key in changes:
+            raise ValueError(f"plan: values must not have {key!r}, which is an argument")
+        changes[key] = value
+    if isinstance(seeds, int):
+        seeds = range(checks.positive_int("plan", "seeds", seeds))
+    found = _candidates(table, ours)
+    chosen = found if models is None else _filtered("plan: models", found, models)
     return [
-        Planned(
+        TableRun(
             table,
             row.id,
             variant,
             label_of(row, variant),
             config_of(row, seed, **_settings(variant)).with_values(changes),
         )
-        for seed in _seeds(seeds)
+        for seed in seeds
         for row, variant in chosen
     ]
 
 
-def check_table(owner: str, table: object) -> None:
-    r"""Raises unless ``table`` is one of :obj:`TABLES`."""
-    checks.known(owner, "table", table, TABLES)
-
-
-def _candidates(table: str, ours: bool) -> list[tuple[Row, str]]:
-    r"""Returns the rows of a table, each followed by its variants."""
+def _candidates(table: str, ours: bool = True) -> list[tuple[Row, str]]:
+    r"""Returns the rows of a table, each followed by its variant."""
+    checks.known("plan", "table", table, TABLES)
     found = rows_of(table)
     # Table 6 has no hosts to compare a variant with, so it has no variants.
     hosts = {(row.dataset, row.model) for row in found}
@@ -286,18 +245,13 @@ def _candidates(table: str, ours: bool) -> list[tuple[Row, str]]:
     for row in found:
         host = row.model.removesuffix("+FOG")
         chosen.append((row, ""))
-        if ours and (row.dataset, host) in hosts:
-            other = _variants(row, host)
-            chosen += [(row, f"{name}={value}") for name, value in other.items()]
+        if not ours or row.table is None or (row.dataset, host) not in hosts:
+            continue
+        if row.few_shot:
+            chosen += [(row, _FEW_SHOT_VARIANT)] if row.model.endswith("FOG") else []
+        elif row.model in _VARIANTS or host in _VARIANTS:
+            chosen.append((row, _VARIANTS.get(row.model) or _VARIANTS[host]))
     return chosen
-
-
-def _variants(row: Row, host: str) -> Mapping[str, str]:
-    if row.table is None:  # a row of our own says what it is
-        return {}
-    if row.few_shot:
-        return _FEW_SHOT_FOG if row.model.endswith("FOG") else {}
-    return _OURS.get(row.model, _OURS.get(host, {}))
 
 
 def row_named(what: str, table: str, name: str) -> tuple[str, str]:
@@ -305,10 +259,10 @@ def row_named(what: str, table: str, name: str) -> tuple[str, str]:
 
     Args:
         what (str): The function and the argument that have the name, for errors.
-        table (str): One of :obj:`TABLES`.
+        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
         name (str): The name.
     """
-    found = _filtered(what, _candidates(table, ours=True), [name])
+    found = _filtered(what, _candidates(table), [name])
     if len(found) > 1:
         slugs = ", ".join(_slug(*chosen) for chosen in found)
         raise ValueError(f"{what} must be one row, got {name!r}, which are {slugs}")
@@ -320,35 +274,21 @@ def _filtered(
     what: str, candidates: list[tuple[Row, str]], models: Sequence[str]
 ) -> list[tuple[Row, str]]:
     names = {chosen: _names(*chosen) for chosen in candidates}
-    wanted = [str(model).lower() for model in models]
-    for given, pattern in zip(models, wanted, strict=True):
-        if not any(_matches(own, [pattern]) for own in names.values()):
-            known = list(dict.fromkeys(name for own in names.values() for name in own))
-            near = difflib.get_close_matches(pattern, known, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
-            raise ValueError(f"{what} must be rows of the table, got {given!r}; {hint}")
-    return [chosen for chosen in candidates if _matches(names[chosen], wanted)]
+    for pattern in models:
+        if not any(fnmatchcase(name, pattern.lower()) for own in names.values() for name in own):
+            known = dict.fromkeys(name for own in names.values() for name in own)
+            owner, _, argument = what.partition(": ")
+            checks.known(owner, argument, pattern, known)
+    return [
+        chosen
+        for chosen in candidates
+        if any(fnmatchcase(name, p.lower()) for name in names[chosen] for p in models)
+    ]
 
 
 def _names(row: Row, variant: str) -> list[str]:
-    named = [_slug(row, variant), _slug(row, reading_of(row, variant))]
+    named = [_slug(row, variant), _slug(row, variant_of(row, variant))]
     return named + ([] if variant else [row.model.lower()])
-
-
-def _matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
-
-
-def _seeds(seeds: int | Sequence[int]) -> list[int]:
-    if isinstance(seeds, int):
-        return list(range(checks.positive_int("plan", "seeds", seeds)))
-    if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not seeds:
-        raise ValueError(f"plan: seeds must be a number of seeds or a list of them, got {seeds!r}")
-    for seed in seeds:
-        checks.int_in_range("plan", "seeds", seed, 0)
-    if len(set(seeds)) < len(seeds):
-        raise ValueError(f"plan: seeds must differ, got {list(seeds)}")
-    return list(seeds)
 
 
 def _settings(variant: str) -> dict[str, str]:
@@ -368,11 +308,32 @@ def label_of(row: Row, variant: str) -> str:
     return f"{name} ({variant})" if variant else name
 
 
-def reading_of(row: Row, variant: str) -> str:
+def _place(row: Row) -> str:
+    r"""Returns what distinguishes a row from others of its table with the same network."""
+    if row.control and row.fraction:
+        return f"{row.control}, {100 * row.fraction:g} % of {row.dataset}"
+    if row.control or row.inputs:
+        return row.control or row.inputs
+    if row.few_shot:
+        return row.dataset.rpartition("-")[2].replace("shot", "-shot")
+    if row.table == TABLES["widths"].number:
+        return f"C={row.channels[0]}"
+    if row.table == TABLES["limits"].number:
+        return "ZINC without node features" if row.dataset == PLAIN_ZINC else row.dataset
+    return ""
+
+
+def variant_of(row: Row, variant: str) -> str:
     r"""Returns the setting in which a row and our variant of it differ, such as ``"norm=sym"``:
     that of the variant, or the norm of the row; empty if it has none."""
     norm = model_settings(row).get("norm")
     return variant or (f"norm={norm}" if norm else "")
+
+
+def host_variant(row: Row, variant: str) -> str:
+    r"""Returns :func:`variant_of` for the same network without FOG, which does not have the
+    variants of FOG alone."""
+    return variant_of(row, "" if variant == _FEW_SHOT_VARIANT else variant)
 
 
 def is_host(host: Row, row: Row) -> bool:
@@ -387,25 +348,3 @@ def is_host(host: Row, row: Row) -> bool:
         and (host.dataset, host.inputs) == (row.dataset, row.inputs)
         and not host.reference
     )
-
-
-def host_reading(row: Row, variant: str) -> str:
-    r"""Returns :func:`reading_of` for the same network without FOG, which does not have the
-    variants of FOG alone."""
-    name, _, _ = variant.partition("=")
-    return reading_of(row, "" if name in _FEW_SHOT_FOG else variant)
-
-
-def _place(row: Row) -> str:
-    r"""Returns what distinguishes a row from others of its table with the same network."""
-    if row.control and row.fraction:
-        return f"{row.control}, {100 * row.fraction:g} % of {row.dataset}"
-    if row.control or row.inputs:
-        return row.control or row.inputs
-    if row.few_shot:
-        return row.dataset.rpartition("-")[2].replace("shot", "-shot")
-    if row.table == TABLES["widths"].number:
-        return f"C={row.channels[0]}"
-    if row.table == TABLES["limits"].number:
-        return "ZINC without node features" if row.dataset == PLAIN_ZINC else row.dataset
-    return ""

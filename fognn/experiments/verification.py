@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fognn.experiments.keep import FOLD, kept_name, weights_beside
-from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.rows import get_row
-from fognn.experiments.tables import TABLES, Planned, check_table
+from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
+from fognn.experiments.rows import TABLES, get_row
 from fognn.models.weights import SUFFIX
-from fognn.training import Config, evaluate
+from fognn.training import evaluate
 from fognn.training.data import data_fingerprint
+from fognn.utils import checks
 from fognn.utils.errors import FognnError
 from fognn.utils.files import sha256_of, user_path
 
@@ -29,7 +29,7 @@ class Check:
         seed (int, optional): The seed of their run; :obj:`None` if no line names the file.
         digits (int): The number of decimals with which tables show the figures.
         ledger (tuple): The figures of the ledger, over batches and over items, at the epoch whose
-            weights are kept: that of :class:`fognn.experiments.tables.Table`.
+            weights are kept: that of :class:`fognn.experiments.rows.Table`.
         here (tuple, optional): The same figures, measured here. (default: :obj:`()`)
         problem (str, optional): The reason why they could not be measured. (default: :obj:`""`)
         note (str, optional): A possible reason why they differ. (default: :obj:`""`)
@@ -65,8 +65,7 @@ class Verification:
         entries (tuple): The ledger lines that name a file of weights.
         weights (Path): The folder of the weights.
         unnamed (tuple): Files in the folder that no line names.
-        without (tuple): The names of measured rows that have no weights, although they should, see
-            :attr:`~fognn.experiments.tables.Planned.keeps_weights`.
+        without (tuple): The names of measured rows that have no weights, although they should.
         data (Path, optional): The folder with the files of the datasets. (default: :obj:`None`)
         device (str, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`"auto"`)
@@ -95,34 +94,27 @@ class Verification:
             yield Check(name, None, 0, (), problem="no line of the ledger names this file")
 
     def _check(self, entry: LedgerEntry) -> Check:
-        name, digits = kept_name(entry), get_row(entry.row).digits
-        file = self.weights / f"{name}{SUFFIX}"
-        split, ledger = _figures(entry)
-        here: tuple[float, ...] = ()
-        problem = ""
+        split, figures = _figures(entry)
+        check = Check(kept_name(entry), entry.seed, get_row(entry.row).digits, figures)
+        file = self.weights / f"{check.name}{SUFFIX}"
+        if not file.is_file():
+            return replace(check, problem=f"{file} is missing")
+        if sha256_of(file) != entry.weights:
+            return replace(check, problem=f"{file}: its checksum is not that of the ledger")
         try:
-            if not file.is_file():
-                problem = f"{file} is missing"
-            elif sha256_of(file) != entry.weights:
-                problem = f"{file} is damaged: its checksum is not that of the ledger"
-            else:
-                scores = evaluate(file, split, None, self.device, None, self.data)
-                metric = entry.result["metric"]
-                here = tuple(scores[f"{metric}_{over}"] for over in ("batches", "items"))
-        # Such as data that are not here: the others are evaluated all the same.
-        except _ERRORS as error:
-            problem = " ".join(f"not evaluated: {error}".split())
-        check = Check(name, entry.seed, digits, ledger, here, problem)
-        return check if check.ok or problem else replace(check, note=self._other_data(entry))
+            scores = evaluate(file, split, None, self.device, None, self.data)
+        except _ERRORS as error:  # such as data that are not here
+            return replace(check, problem=" ".join(f"not evaluated: {error}".split()))
+        metric = entry.result["metric"]
+        check = replace(check, here=tuple(scores[f"{metric}_{o}"] for o in ("batches", "items")))
+        return check if check.ok else replace(check, note=self._other_data(entry))
 
     def _other_data(self, entry: LedgerEntry) -> str:
         r"""Returns a note if the data of the training were others than those here."""
-        config = Config.from_dict(entry.config)
-        if self.data is not None:
-            config = config.with_values({"data.folder": str(self.data)})
+        folder = {} if self.data is None else {"data.folder": str(self.data)}
         there = entry.result.get("fingerprint")
         try:
-            here = data_fingerprint(config)
+            here = data_fingerprint(entry.run.with_values(folder))
         except _ERRORS:  # such as a training split that is not here
             return ""
         return "" if here == there else f", with other data: fingerprint {here} and not {there}"
@@ -139,7 +131,7 @@ def verify(
     :meth:`Verification.checks` evaluates them.
 
     Args:
-        tables (list, optional): Some of :obj:`fognn.experiments.tables.TABLES`.
+        tables (list, optional): Some of :obj:`fognn.experiments.rows.TABLES`.
             (default: all of them, and all files in the folder of the weights)
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
         weights (str, optional): The folder of the weights.
@@ -149,8 +141,8 @@ def verify(
             (default: :obj:`"auto"`)
     """
     for table in tables or ():
-        check_table("verify", table)
-    results = user_path(results)
+        checks.known("verify", "table", table, TABLES)
+    results = readable(user_path(results))
     if not results.is_dir():
         raise ValueError(f"verify: results must be a folder with ledgers, got {str(results)!r}")
     place = weights_beside(results) if weights is None else user_path(weights)
@@ -161,7 +153,7 @@ def verify(
         kept = [line for line in lines if line.weights]
         names = set(map(kept_name, kept))
         entries += kept
-        own = [kept_name(line) for line in lines if _keeps_weights(line)]
+        own = [kept_name(line) for line in lines if line.table_run.keeps_weights]
         without += dict.fromkeys(name for name in own if name not in names)
     named = {place / f"{kept_name(entry)}{SUFFIX}" for entry in entries}
     folders = [place] if tables is None else [place / table for table in tables]
@@ -171,19 +163,8 @@ def verify(
         for path in folder.rglob("*")
         if path.is_file() and path not in named and not path.name.startswith(".")
     )
-    return Verification(
-        tuple(entries),
-        place,
-        tuple(unnamed),
-        tuple(without),
-        None if data is None else user_path(data),
-        device,
-    )
-
-
-def _keeps_weights(entry: LedgerEntry) -> bool:
-    config = Config.from_dict(entry.config)
-    return Planned(entry.table, entry.row, entry.variant, entry.label, config).keeps_weights
+    folder = None if data is None else user_path(data)
+    return Verification(tuple(entries), place, tuple(unnamed), tuple(without), folder, device)
 
 
 def _figures(entry: LedgerEntry) -> tuple[str, tuple[float, float]]:

@@ -1,7 +1,7 @@
 r"""The output of ``fognn data``: all datasets, one dataset, or a csv file of molecules."""
 
-from copy import copy
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from fognn.data.statistics import count, describe
 from fognn.report.drawings import check_picture, save_drawing
 from fognn.report.text import number, text_table
 
-__all__ = ["DrawOptions", "report_user_data", "report_dataset", "report_datasets"]
+__all__ = ["DrawOptions", "report_dataset", "report_datasets", "report_user_data"]
 
 _IMAGES = 8  # of each class
 _DRAWN = 500  # nodes of a graph that is drawn without -o

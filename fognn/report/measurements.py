@@ -8,10 +8,9 @@ from urllib.parse import quote
 
 from fognn.experiments.compared import chosen_entries, table_of
 from fognn.experiments.comparison import compare
-from fognn.experiments.entry_checks import COMPARE
-from fognn.experiments.ledger import Ledger, LedgerEntry, ledger_of
+from fognn.experiments.ledger import COMPARE, Ledger, LedgerEntry, ledger_of
 from fognn.experiments.rows import rows_of
-from fognn.experiments.search import Choice, Choices, choices_file, table_entries
+from fognn.experiments.search import Choice, choices_of, table_entries
 from fognn.experiments.table_line import TableLine
 from fognn.experiments.tables import TABLES, label_of
 
@@ -100,7 +99,7 @@ def read_comparisons(results: Path) -> dict[str, tuple[list[LedgerEntry], list[C
     found = {}
     for file in sorted((results / COMPARE).glob("*.jsonl")):
         table = table_of(file.stem)
-        choices = Choices(choices_file(results, table)).all()
+        choices = choices_of(table, results).read()
         entries = chosen_entries(ledger_of(table, results).entries(), choices)
         if entries:
             found[file.stem] = (entries, choices)

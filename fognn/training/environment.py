@@ -3,7 +3,7 @@ r"""The environment of a run: versions, commit, machine and device."""
 import os
 import platform
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,6 @@ import torch
 
 from fognn import __version__
 from fognn.data.sources import cache_dir, data_dir
-from fognn.utils.errors import FileError
-from fognn.utils.memory import total_memory
 
 __all__ = ["commit", "cores", "device_of", "environment", "peak_memory", "report_environment"]
 
@@ -24,11 +22,7 @@ _PACKAGES = ("torch", "torch_geometric", "lightning", "torchmetrics", "numpy")
 def environment() -> dict[str, Any]:
     r"""Returns versions, commit, threads and machine, as in ``result.json``."""
     versions = {"fognn": __version__, "python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed"
+    versions |= {package: version(package) for package in _PACKAGES}
     versions["torch"] = torch.__version__  # with the build, such as +cpu
     return {
         "versions": versions,
@@ -55,17 +49,10 @@ def report_environment() -> str:
         "threads": content["threads"],
         "device": device_of("auto"),
         "data folder": data_dir() or "none (FOGNN_DATA is not set)",
-        "cache": _cache(),
+        "cache": cache_dir(),
     }
     width = max(map(len, lines))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in lines.items())
-
-
-def _cache() -> str:
-    try:
-        return str(cache_dir())
-    except FileError as error:  # a bug report must not need a home directory
-        return f"none ({error})"
 
 
 def cores() -> int:
@@ -103,7 +90,11 @@ def device_of(name: str) -> str:
     Raises:
         ValueError: If this machine does not have the device.
     """
-    here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": _has_mps()}
+    here = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
     if name == "auto":
         return "cuda" if here["cuda"] else "mps" if here["mps"] else "cpu"
     if not here.get(name):
@@ -131,20 +122,15 @@ def commit() -> str | None:
     return head.stdout.strip() + (" with changes" if changed.stdout.strip() else "")
 
 
-def _has_mps() -> bool:
-    return bool(torch.backends.mps.is_available())
-
-
 def _cpu() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        return platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else ():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
 
 
 def _memory() -> float | None:
-    memory = total_memory()
-    return None if memory is None else round(memory / 2**30, 1)
+    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", ()):  # Windows
+        return None
+    return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -92,8 +93,8 @@ def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> A
     if config.machine.ranks == 1 or by_torchrun():
         return function(fabric, *arguments)
     try:
-        call: Any = _on_rank
-        found = fabric.launch(call, function, *arguments)
+        # Not as arguments of launch, which searches them for modules, and fails for a Config.
+        found = fabric.launch(partial(_on_rank, function=function, arguments=arguments))
     except (ProcessExitedException, ProcessRaisedException) as error:
         reason = str(error).strip().splitlines()[-1]
         raise TrainingError(
@@ -109,7 +110,7 @@ def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> A
     return found
 
 
-def _on_rank(fabric: Fabric, function: Callable[..., Any], *arguments: Any) -> Any:
+def _on_rank(fabric: Fabric, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     # An error is returned, because the process that started the ranks would get its text only.
     import_asked()
     try:

@@ -11,15 +11,12 @@ from torch import Tensor
 
 from fognn.data.image_files import class_folders, printable, query_files, read_image
 from fognn.models import FewShotNet
-from fognn.training.busy_cores import BusyCores
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, MachineConfig
 from fognn.training.environment import device_of
 from fognn.training.fabric import threads_of
-from fognn.training.out_of_memory import prediction_too_large
 from fognn.utils import checks
 from fognn.utils.files import user_path
-from fognn.utils.memory import memory_errors
 
 __all__ = ["FewShotPrediction", "predict_images"]
 
@@ -116,11 +113,11 @@ def predict_images(
     files = [path for some in classes.values() for path in some]
     labels = torch.tensor([n for n, some in enumerate(classes.values()) for _ in some])
     size = max(1, min(batch_size, _PAIRS // (len(files) + 1) ** 2))
-    with threads_of(machine), memory_errors(prediction_too_large(min(size, len(queries)), place)):
+    with threads_of(machine):
         shape = net.cnn.image_size, net.cnn.in_channels
         images = [torch.stack([read_image(p, *shape) for p in some]) for some in (files, queries)]
         net.to(place)
-        outputs = list(BusyCores.watch(_outputs(net, images[0], labels, images[1], size), place))
+        outputs = list(_outputs(net, images[0], labels, images[1], size))
     # The network has no example of the other classes, so their outputs mean nothing.
     probabilities = torch.cat(outputs)[:, : len(classes)].softmax(1)
     notes = _notes(classes, net.n_way, config.data.k_shot)

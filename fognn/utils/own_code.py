@@ -6,7 +6,6 @@ ledger does. Worker processes find its path in the environment variable ``FOGNN_
 
 import os
 import sys
-from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -15,13 +14,6 @@ from fognn.utils.files import user_path
 __all__ = ["asked", "import_asked", "import_file"]
 
 _VARIABLE = "FOGNN_IMPORT"
-
-
-class _Loader(SourceFileLoader):
-    r"""Writes no ``__pycache__`` beside the user's file."""
-
-    def set_data(self, path: str, data: object, *, _mode: int = 0o666) -> None:
-        pass
 
 
 def import_file(path: str | Path) -> None:
@@ -39,8 +31,8 @@ def import_file(path: str | Path) -> None:
     name = f"fognn_import_{file.stem}"
     known = sys.modules.get(name)
     if known is None or known.__file__ != str(file):
-        spec = spec_from_file_location(name, file, loader=_Loader(name, str(file)))
-        assert spec is not None  # as for any loader
+        spec = spec_from_file_location(name, file)
+        assert spec is not None  # as for any Python file
         assert spec.loader is not None
         module = module_from_spec(spec)
         sys.modules[name] = module  # before it runs: dataclasses and pickle look it up

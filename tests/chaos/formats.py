@@ -66,7 +66,7 @@ from fognn.data.own_data import read_own_data
 from fognn.data.smiles_csv import read_smiles_csv
 from fognn.experiments.keep import enter
 from fognn.experiments.ledger import ledger_of
-from fognn.experiments.search import Choices, choices_file
+from fognn.experiments.search import choices_of
 from fognn.training import Config, predict_images
 
 __all__ = ["FORMATS", "Format", "arguments", "clean", "digest", "environment", "prepare", "sample"]
@@ -303,7 +303,7 @@ FORMATS: dict[str, Format] = {
             "searches/zinc.jsonl",
             "results/searches/zinc.jsonl",
             ledgers,
-            lambda folder: Choices(choices_file(folder / "results", "zinc")).all(),
+            lambda folder: choices_of("zinc", folder / "results").read(),
             [*_TABLES, _SITE],
         ),
         Format(

@@ -27,10 +27,10 @@ from torch_geometric.data import Data, InMemoryDataset
 from chaos.commands import judge, run
 from fognn.data import omniglot, write_graphs
 from fognn.experiments import protocol
-from fognn.experiments.compared import Compared
+from fognn.experiments.compared import ComparedRun
 from fognn.experiments.keep import enter
 from fognn.experiments.ledger import ledger_of
-from fognn.experiments.search import Choices, choices_file, choose, grid
+from fognn.experiments.search import choices_of, choose, grid
 from fognn.experiments.tables import plan
 from fognn.models import TASKS, create_model
 from fognn.models.weights import Weights, write_weights
@@ -177,7 +177,7 @@ def ledgers(folder: Path) -> None:
     trials = [entry(trial, 0.3 + i / 100) for i, trial in enumerate(grid(rows[-1]))]
     choice = choose(rows[-1], trials)
     assert choice is not None
-    Choices(choices_file(folder / "results", "zinc")).add(choice)
+    choices_of("zinc", folder / "results").add(choice)
 
 
 def compared(folder: Path) -> None:
@@ -185,7 +185,7 @@ def compared(folder: Path) -> None:
     config = Config.read(trained("graphs") / "run" / "config.yaml")
     for number, name in enumerate(("gcn", "gcn+fog")):
         runs = [
-            Compared(
+            ComparedRun(
                 "compare/own",
                 "gcn-5000",
                 "fog" if number else "",
@@ -199,7 +199,7 @@ def compared(folder: Path) -> None:
             ledger_of("compare/own", folder / "results").add(one)
         choice = choose(runs[0], entries, runs[:1])
         assert choice is not None
-        Choices(choices_file(folder / "results", "compare/own")).add(choice)
+        choices_of("compare/own", folder / "results").add(choice)
 
 
 def zinc_npz(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fognn.experiments.pool import Job, Outcome
 from fognn.experiments.reproduce import reproduce
-from fognn.experiments.tables import Planned, plan
+from fognn.experiments.tables import TableRun, plan
 from fognn.training import Config, Stopped, fit
 
 
@@ -21,10 +21,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture
-def tiny_plan() -> Callable[..., list[Planned]]:
+def tiny_plan() -> Callable[..., list[TableRun]]:
     """Runs of GCN on 8 graphs of CLUSTER, two batches an epoch; ``training__lr=1`` sets a value."""
 
-    def make(seeds: int = 2, epochs: int = 2, **values: Any) -> list[Planned]:
+    def make(seeds: int = 2, epochs: int = 2, **values: Any) -> list[TableRun]:
         usual = {"training.batch_size": 4, "training.schedule": "none", "model.channels": 16}
         changes = usual | {name.replace("__", "."): value for name, value in values.items()}
         return plan(
@@ -35,7 +35,7 @@ def tiny_plan() -> Callable[..., list[Planned]]:
 
 
 @pytest.fixture
-def tiny_config(tiny_plan: Callable[..., list[Planned]]) -> Callable[..., Config]:
+def tiny_config(tiny_plan: Callable[..., list[TableRun]]) -> Callable[..., Config]:
     """The configuration of the first run of :func:`tiny_plan`."""
 
     def make(**values: Any) -> Config:
@@ -45,7 +45,7 @@ def tiny_config(tiny_plan: Callable[..., list[Planned]]) -> Callable[..., Config
 
 
 @pytest.fixture
-def tiny_job(tiny_plan: Callable[..., list[Planned]]) -> Callable[..., Job]:
+def tiny_job(tiny_plan: Callable[..., list[TableRun]]) -> Callable[..., Job]:
     """The first run of :func:`tiny_plan` as a job."""
 
     def make(runs: Any, **values: Any) -> Job:

@@ -217,7 +217,8 @@ def test_the_site(results: Path, tmp_path: Path) -> None:
 def test_a_run_is_entered_and_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_tiny_data(monkeypatch)
     small = tuple(
-        dataclasses.replace(row, epochs=2) if row in CONTROLS else row for row in _rows("own_rows")
+        dataclasses.replace(row, epochs=2) if row in CONTROLS else row
+        for row in _rows("extra_rows")
     )
     # fognn.experiments has a function of this name
     module = import_module("fognn.experiments.rows")

@@ -12,7 +12,7 @@ from ledger_entries import entry
 from tiny_runs import metrics
 
 from fognn.experiments.ledger import Ledger, LedgerEntry, _rounded, ledger_entry
-from fognn.experiments.tables import Planned, plan
+from fognn.experiments.tables import TableRun, plan
 from fognn.training import Config, Result, fit
 
 TINY: dict[str, Any] = {
@@ -23,7 +23,7 @@ TINY: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Planned, Path]]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TableRun, Path]]:
     """A run of a second, which tests must not change."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FOGNN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
@@ -33,7 +33,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Planned
         yield planned, folder
 
 
-def test_the_line_of_a_run(finished: tuple[Planned, Path], tmp_path: Path) -> None:
+def test_the_line_of_a_run(finished: tuple[TableRun, Path], tmp_path: Path) -> None:
     planned, folder = finished
     own = ledger_entry(planned, folder)
     assert (own.key, own.table, own.row) == (planned.key, "cluster", "cluster/gcn")
@@ -71,7 +71,7 @@ def test_the_line_of_a_run(finished: tuple[Planned, Path], tmp_path: Path) -> No
     assert ledger.entries() == [own]
 
 
-def test_what_is_no_number_is_null(finished: tuple[Planned, Path], tmp_path: Path) -> None:
+def test_what_is_no_number_is_null(finished: tuple[TableRun, Path], tmp_path: Path) -> None:
     planned, folder = finished
     copy = shutil.copytree(folder, tmp_path / folder.name)
     result = json.loads((copy / "result.json").read_text())
@@ -82,7 +82,7 @@ def test_what_is_no_number_is_null(finished: tuple[Planned, Path], tmp_path: Pat
     assert ledger.entries()[0].result["val"]["best"]["loss"] is None
 
 
-def test_a_folder_of_another_run(finished: tuple[Planned, Path], tmp_path: Path) -> None:
+def test_a_folder_of_another_run(finished: tuple[TableRun, Path], tmp_path: Path) -> None:
     planned, folder = finished
     other = plan("cluster", ["gcn"], [2], **TINY)[0]
     with pytest.raises(ValueError, match=r"must hold cluster/gcn-seed2.*another run \(seed: 1 and"):
@@ -97,7 +97,7 @@ def test_a_folder_of_another_run(finished: tuple[Planned, Path], tmp_path: Path)
         ledger_entry(planned, half)
 
 
-def test_where_the_data_lie_is_not_told(finished: tuple[Planned, Path], tmp_path: Path) -> None:
+def test_where_the_data_lie_is_not_told(finished: tuple[TableRun, Path], tmp_path: Path) -> None:
     planned, folder = finished
     moved = tmp_path / "moved"
     shutil.copytree(folder, moved)

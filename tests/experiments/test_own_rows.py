@@ -9,7 +9,7 @@ import torch
 from tiny_own_rows import small_plan, use_small_rows
 
 import fognn
-from fognn.experiments import Row, config_of, get_row, own_rows, protocol, rows
+from fognn.experiments import Row, config_of, extra_rows, get_row, protocol, rows
 from fognn.experiments.build import build, name_of
 from fognn.experiments.comparison import compare
 from fognn.experiments.keep import add_run, enter
@@ -21,7 +21,7 @@ from fognn.models import count_parameters
 from fognn.models.weights import read_weights
 from fognn.training import evaluate, fit
 
-OWN = [row for row in own_rows() if row.few_shot]
+OWN = [row for row in extra_rows() if row.few_shot]
 TABLE = {"omniglot": ("Omniglot", 28, 1), "cifar-fs": ("CIFAR-FS", 32, 3)}
 PAPER = "miniImageNet-5way-"
 

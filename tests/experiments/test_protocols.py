@@ -8,15 +8,15 @@ from torch.nn import Conv2d
 
 from fognn.data.catalog import CATALOG
 from fognn.data.graph_files import write_graphs
-from fognn.experiments import Row, config_of, own_rows, protocol, rows
+from fognn.experiments import Row, config_of, extra_rows, protocol, rows
 from fognn.experiments.build import name_of
 from fognn.experiments.protocols import command_of
 from fognn.experiments.tables import TABLES, plan
 from fognn.models import count_parameters, list_models
 from fognn.training import TrainingConfig
 from fognn.training.checkpoint import untrained_model
-from fognn.training.settings import assignments
 from fognn.training.data import PLAIN_ZINC, few_shot, task_of
+from fognn.training.settings import assignments
 
 ROWS = rows()
 GRAPH_MODELS = [name for name in list_models() if not name.startswith("fewshot-")]
@@ -96,7 +96,7 @@ def test_every_network_has_a_run_on_every_dataset(data: str, model: str) -> None
     assert config.model.name == model
     assert config.data.name == data
     assert (config.training.loss, config.training.metric) == OBJECTIVES[data]
-    alike = [*rows(dataset=data), *(row for row in own_rows() if row.dataset == data)]
+    alike = [*rows(dataset=data), *(row for row in extra_rows() if row.dataset == data)]
     found = [row for row in alike if name_of(row) == model]
     if not found:
         # Without a row it is trained as FOG is on these data.

@@ -16,10 +16,10 @@ from fognn.experiments.ledger import Ledger
 from fognn.experiments.pool import Job
 from fognn.experiments.ray_cluster import RayPool, files_of, put_files, run_task
 from fognn.experiments.reproduce import reproduce
-from fognn.experiments.tables import Planned
+from fognn.experiments.tables import TableRun
 from fognn.training import Result, Stopped, fit
 
-Plan = Callable[..., list[Planned]]
+Plan = Callable[..., list[TableRun]]
 
 
 def request(job: Job, **changes: Any) -> dict[str, Any]:

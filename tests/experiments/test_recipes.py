@@ -21,8 +21,8 @@ from fognn.experiments.tables import plan, runs_of
 from fognn.models import count_parameters
 from fognn.models.registry import new_model
 from fognn.training import Config
-from fognn.training.settings import assignments
 from fognn.training.data import task_of
+from fognn.training.settings import assignments
 
 
 def size_of(config: Config) -> int:

@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fognn.experiments.estimate import estimate
+from fognn.experiments.local import log_of
+from fognn.experiments.pace import Pace, Workers
 from kept_runs import kept_run, use_tiny_data
 from ledger_entries import entry
 from tiny_own_rows import small_plan, use_small_rows
 from tiny_runs import metrics
 
-from fognn.experiments.estimate import estimate
 from fognn.experiments.ledger import Ledger, ledger_entry
-from fognn.experiments.local import log_of
-from fognn.experiments.pace import Pace, Workers
 from fognn.experiments.pool import Job
 from fognn.experiments.reproduce import collect, reproduce, unfinished
-from fognn.experiments.tables import Planned, plan
+from fognn.experiments.tables import TableRun, plan
 from fognn.training import Stopped, TrainingError, fit
 from fognn.utils.errors import FileError
 from fognn.utils.files import sha256_of
 
-Plan = Callable[..., list[Planned]]
+Plan = Callable[..., list[TableRun]]
 Pools = Callable[..., list[Any]]
 
 

@@ -15,18 +15,17 @@ from fognn.experiments.search import (
     RATES,
     Choice,
     Choices,
-    choices_file,
     choose,
     grid,
     with_choice,
     without_trials,
 )
-from fognn.experiments.tables import Planned, plan
+from fognn.experiments.tables import TableRun, plan
 
 ROW = plan("zinc", ["gcn+fog"])[0]
 
 
-def searched(row: Planned, scores: list[float]) -> list[LedgerEntry]:
+def searched(row: TableRun, scores: list[float]) -> list[LedgerEntry]:
     """All trials of a row, with these validation metrics."""
     return [
         entry(trial, 0.3, val={"best": {"items": score, "batches": -score}, "last": {}})
@@ -122,7 +121,7 @@ def test_the_choice_is_used() -> None:
 
 
 def test_it_is_recorded(tmp_path: Path) -> None:
-    path = choices_file(tmp_path, "zinc")
+    path = choices_of("zinc", tmp_path).path
     # Not among the ledgers, which others read as results/*.jsonl.
     assert path.relative_to(tmp_path).parts == ("searches", "zinc.jsonl")
     choices = Choices(path)
@@ -153,7 +152,7 @@ def test_it_is_recorded(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_choice(tmp_path: Path, change: dict[str, Any], wrong: str) -> None:
-    path = choices_file(tmp_path, "zinc")
+    path = choices_of("zinc", tmp_path).path
     choices = Choices(path)
     choices.add(choose(ROW, searched(ROW, [0.5] * 12)))
     path.write_text(json.dumps(json.loads(path.read_text()) | change) + "\n")

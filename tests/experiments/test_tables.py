@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fognn.experiments import config_of, rows
 from fognn.experiments.rows import get_row, rows_of
-from fognn.experiments.tables import TABLES, Planned, check_table, plan
+from fognn.experiments.tables import TABLES, TableRun, check_table, plan
 from fognn.models import count_parameters
 from fognn.training.checkpoint import untrained_model
 from fognn.training.data import task_of
@@ -185,7 +185,7 @@ def test_any_seeds(seeds: list[int]) -> None:
 def test_a_run_travels_between_processes() -> None:
     run = plan("limits", fraction=0.5)[-1]
     again = pickle.loads(pickle.dumps(run))
-    assert isinstance(again, Planned)
+    assert isinstance(again, TableRun)
     assert (again, again.key) == (run, run.key)
 
 

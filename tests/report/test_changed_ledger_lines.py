@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 from compared_runs import FakeTraining
+from fognn.experiments.compare_runs import measure, networks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ledger_entries import entry
 
 from fognn.cli import main
-from fognn.experiments.compare_runs import measure, networks
-from fognn.experiments.compared import Compared
+from fognn.experiments.compared import ComparedRun
 from fognn.experiments.ledger import Ledger, ledger_of
 from fognn.experiments.reproduce import unfinished
-from fognn.experiments.search import Choices, choices_file
-from fognn.experiments.tables import Planned, plan
+from fognn.experiments.search import choices_of
+from fognn.experiments.tables import TableRun, plan
 from fognn.report.site import build_site
 from fognn.report.tables import report_table
 
@@ -64,8 +64,8 @@ class Written:
     def compare(self) -> Any:
         """The command fognn compare, without training."""
 
-        def scores(run: Planned) -> tuple[float, float]:
-            assert isinstance(run, Compared)
+        def scores(run: TableRun) -> tuple[float, float]:
+            assert isinstance(run, ComparedRun)
             return run.config.training.lr, 0.3 + run.config.seed / 100
 
         train = FakeTraining(self.results, scores)
@@ -86,7 +86,7 @@ class Written:
         found = {}
         for name in FILES:
             if name.startswith("searches"):
-                choices = Choices(choices_file(self.results, "compare/mine")).all()
+                choices = choices_of("compare/mine", self.results).read()
                 found[name] = [choice.key for choice in choices]
             else:
                 table = name.removesuffix(".jsonl")

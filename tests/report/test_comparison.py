@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import torch
 from compared_runs import FakeTraining, compared_entry
+from fognn.experiments.compare_runs import networks
 from tiny_runs import molecules
 
 import fognn
-from fognn.experiments.compare_runs import networks
 from fognn.experiments.ledger import LedgerEntry
-from fognn.experiments.tables import Planned
+from fognn.experiments.tables import TableRun
 from fognn.report import comparison
 from fognn.report.measurements import read_measurements
 from fognn.report.site import build_site
@@ -31,7 +31,7 @@ def entries(scores: dict[str, list[float]], metric: str = "mae", **more: Any) ->
     ]
 
 
-def with_seed(run: Planned, seed: int) -> Planned:
+def with_seed(run: TableRun, seed: int) -> TableRun:
     config = run.config.with_values({"seed": seed})
     return type(run)(run.table, run.row, run.variant, run.label, config)
 
@@ -138,7 +138,7 @@ def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_compare_and_its_pages(compared: Any, tmp_path: Path) -> None:
-    def scores(run: Planned) -> tuple[float, float]:
+    def scores(run: TableRun) -> tuple[float, float]:
         score = 0.5 - 0.1 * bool(run.variant) + 0.01 * run.config.seed
         return score + 50 * (run.config.training.lr - 0.001), score
 
@@ -169,7 +169,7 @@ def test_compare_and_its_pages(compared: Any, tmp_path: Path) -> None:
 
 
 def test_networks_that_fail_are_named(compared: Any) -> None:
-    def scores(run: Planned) -> tuple[float, float] | str:
+    def scores(run: TableRun) -> tuple[float, float] | str:
         return (0.1, 0.2) if run.variant else "the loss is nan"
 
     result = compared(scores, seeds=1, lr=0.01)
@@ -207,7 +207,7 @@ def test_the_time_and_the_seeds_that_it_allowed(compared: Any) -> None:
 
 
 def test_a_rate_that_was_chosen_earlier_is_not_shown(compared: Any, tmp_path: Path) -> None:
-    def scores(run: Planned) -> tuple[float, float]:
+    def scores(run: TableRun) -> tuple[float, float]:
         return run.config.training.lr, 0.1 + run.config.seed / 10
 
     compared(scores, seeds=2, rates=[0.01])

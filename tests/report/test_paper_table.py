@@ -13,7 +13,7 @@ from ledger_entries import entry, fold_entry
 from fognn.experiments.comparison import TableLine, compare
 from fognn.experiments.ledger import Ledger, LedgerEntry
 from fognn.experiments.rows import rows, rows_of
-from fognn.experiments.search import Choices, choices_file, choose, grid
+from fognn.experiments.search import choices_of, choose, grid
 from fognn.experiments.tables import TABLES, plan
 from fognn.report.metric import metric_of
 from fognn.report.tables.notes import commits_of, notes_of, numbers_of
@@ -120,7 +120,7 @@ def test_a_search_does_not_fill_the_table(tmp_path: Path) -> None:
     before = report_table("zinc", tmp_path, "markdown")
     # 12 trials, of which one is the row's own; the paper's row is not twice in the table.
     assert before.count("| GIN") == 12 + 1
-    Choices(choices_file(tmp_path, "zinc")).add(choose(row, ledger.entries()))
+    choices_of("zinc", tmp_path).add(choose(row, ledger.entries()))
     after = report_table("zinc", tmp_path, "markdown")
     assert after.count("| GIN") == 2 + 1
     assert "[1]: training.lr=0.0005." in after

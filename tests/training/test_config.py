@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fognn.training import Config, DataConfig, MachineConfig, ModelConfig, TrainingConfig
-from fognn.training.config import SECTIONS, setting_name
-from fognn.training.config import assignments, field_help, flat
+from fognn.training.config import SECTIONS, assignments, field_help, flat, setting_name
 
 BASE = Config(DataConfig("ZINC"), ModelConfig("gcn", {"channels": 8}), TrainingConfig("l1", "mae"))
 

@@ -2,10 +2,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from fognn.experiments.processes import end, spawn
 from tiny_runs import tiny
 
 import fognn
-from fognn.experiments.processes import end, spawn
 from fognn.models.registry import HOSTS
 from fognn.training import Result
 from fognn.utils.own_code import asked, import_asked, import_file

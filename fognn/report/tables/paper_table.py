@@ -10,7 +10,7 @@ from pathlib import Path
 from fognn.experiments.comparison import TableLine, compare
 from fognn.experiments.ledger import Ledger
 from fognn.experiments.search import table_entries
-from fognn.experiments.tables import TABLES, check_table, label_of
+from fognn.experiments.tables import TABLES, label_of
 from fognn.report.metric import Metric, metric_of
 from fognn.report.tables.claims import claims_table
 from fognn.report.tables.comparisons import comparisons_table
@@ -59,7 +59,7 @@ def report_table(
         if minus is not None:
             raise ValueError(f"report_table: minus needs a table of rows, got table {table!r}")
         return _OTHERS[table](Path(results), form)
-    check_table("report_table", table)
+    checks.known("report_table", "table", table, TABLES)
     at, over = TABLES[table].at if at is None else at, TABLES[table].over if over is None else over
     entries = Ledger(Path(results) / f"{table}.jsonl").entries()
     lines = compare(table, table_entries(Path(results), table), at, over, minus)

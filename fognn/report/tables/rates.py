@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fognn.experiments.fair import FairPair, Side, fair_pairs
 from fognn.experiments.pairing import Paired
-from fognn.experiments.search import choices_file
+from fognn.experiments.search import choices_of
 from fognn.experiments.tables import TABLES
 from fognn.report.metric import METRICS, Metric
 from fognn.report.tables.forms import in_form
@@ -32,7 +32,7 @@ def rates_table(results: Path, form: str = "text") -> str:
         form (str, optional): As in :func:`~fognn.report.tables.report_table`.
             (default: :obj:`"text"`)
     """
-    searched = [name for name in TABLES if choices_file(results, name).exists()]
+    searched = [name for name in TABLES if choices_of(name, results).path.exists()]
     parts = []
     for name in searched or ["zinc"]:
         pairs = fair_pairs(name, results)
