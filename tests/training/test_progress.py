@@ -1,5 +1,4 @@
 import fcntl
-import io
 import os
 import pty
 import re
@@ -15,7 +14,6 @@ from typing import Any, TextIO
 import pytest
 from tiny_runs import tiny
 
-from fognn.training import progress as module
 from fognn.training.progress import RunProgress, duration
 
 
@@ -28,14 +26,6 @@ def row(epoch: int) -> dict[str, Any]:
         "train_seconds": 2.0,
         "val_seconds": 0.5,
     }
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Time as the test says it is, in its first item."""
-    now = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
-    return now
 
 
 class Terminal:
@@ -106,25 +96,6 @@ def test_bars_in_a_terminal() -> None:
     assert "epoch 1/3" not in text, "no lines beside the bars"
 
 
-def test_bars_of_a_resumed_run() -> None:
-    with in_a_terminal() as terminal:
-        progress = RunProgress(tiny(), 4, 2)
-        progress.epoch(3, 1)
-        progress.step(0.5)
-        progress.close()
-    text = plain(terminal.text())
-    assert re.search(r"gcn\+fog, at most .* 2/3 ", text)
-    assert re.search(r"epoch 3 .* 2/4 .*loss 0\.5000", text)
-
-
-def test_quiet_in_a_terminal() -> None:
-    with in_a_terminal() as terminal:
-        progress = RunProgress(tiny(), 2, 0, quiet=True)
-        progress.note("hello")
-        two_epochs(progress)
-    assert terminal.text() == ""
-
-
 def test_lines_elsewhere(capsys: pytest.CaptureFixture[str], clock: list[float]) -> None:
     progress = RunProgress(tiny(training__epochs=12, training__schedule="none"), 2, 1)
     progress.note("hello")
@@ -143,25 +114,11 @@ def test_lines_elsewhere(capsys: pytest.CaptureFixture[str], clock: list[float])
     assert seen.out == ""
 
 
-def test_a_plateau_may_end_earlier(capsys: pytest.CaptureFixture[str], clock: list[float]) -> None:
-    progress = RunProgress(tiny(), 2, 0)
-    clock[0] += 1
-    progress.end(row(1))
-    assert capsys.readouterr().err.endswith(", at most 2 s left\n")
-
-
 def test_quiet_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
     progress = RunProgress(tiny(), 2, 0, quiet=True)
     progress.note("hello")
     two_epochs(progress)
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_line_is_there_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = io.BytesIO()
-    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BufferedWriter(raw)))
-    RunProgress(tiny(), 2, 0).note("hello")
-    assert raw.getvalue() == b"hello\n"
 
 
 @pytest.mark.parametrize(
