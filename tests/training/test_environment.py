@@ -47,7 +47,7 @@ def test_auto_is_the_fastest_that_is_there(
     monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, expected: str
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(module, "_has_mps", lambda: mps)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     assert device_of("auto") == expected
     assert device_of("cpu") == "cpu"
     for name, there in (("cuda", cuda), ("mps", mps)):
@@ -57,7 +57,7 @@ def test_auto_is_the_fastest_that_is_there(
 
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(module, "_has_mps", lambda: True)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     with pytest.raises(ValueError, match=r"that this machine has \(cpu, mps\), got 'cuda'"):
         device_of("cuda")
 

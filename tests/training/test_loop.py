@@ -200,12 +200,12 @@ def test_weight_decay_is_l2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     config = tiny("gcn", training__weight_decay=0.1, training__epochs=1, training__batch_size=8)
     fit(config, tmp_path / "run", quiet=True)
     after = read_checkpoint(tmp_path / "run" / "last.ckpt")["model"]
-    parts = loop.Parts.of(config)
-    before = {name: value.clone() for name, value in parts.net.state_dict().items()}
-    (batch,) = parts.train
-    out = parts.net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
+    net = loop.untrained_model(config, loop.task_of(config.data))
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    (batch,) = loop.open_split(config, "train")
+    out = net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
     loop.loss_of("balanced_cross_entropy", out, batch.y).backward()
-    for name, value in parts.net.named_parameters():
+    for name, value in net.named_parameters():
         assert value.grad is not None
         gradient = value.grad + 0.1 * before[name]
         clear = gradient.abs() > 1e-6  # Adam's first step is the rate times the sign

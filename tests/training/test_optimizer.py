@@ -131,11 +131,11 @@ def test_weight_decay_of_adamw_is_decoupled(tmp_path: Path) -> None:
 
 
 def _gradients(config: Config) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-    parts = loop.Parts.of(config)
-    (batch,) = parts.train
-    out = parts.net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
+    net = loop.untrained_model(config, loop.task_of(config.data))
+    (batch,) = loop.open_split(config, "train")
+    out = net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
     loop.loss_of("balanced_cross_entropy", out, batch.y).backward()
-    named = dict(parts.net.named_parameters())
+    named = dict(net.named_parameters())
     grads = {name: p.grad for name, p in named.items() if p.grad is not None}
     return {name: named[name].detach() for name in grads}, grads
 

@@ -90,10 +90,10 @@ def test_a_damaged_result(tmp_path: Path, text: str) -> None:
     [
         ({"epochs": "many"}, "epochs"),
         ({"epochs": None}, "epochs"),
-        ({"best_epoch": 9}, "best_epoch"),
+        ({"best_epoch": 0}, "best_epoch"),
         ({"metric": "luck"}, "metric"),
         ({"train": None}, "train"),
-        ({"val": {"last": {}}}, "val.last"),
+        ({"val": {"last": {}}}, "val: last"),
         ({"test": {"last": 3}}, "test.last"),
         ({"test": [1]}, "test"),
         ({"seconds": [1]}, "seconds"),
