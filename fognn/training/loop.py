@@ -12,10 +12,11 @@ from lightning.fabric import Fabric
 from torch.nn import Module
 
 from fognn.data import UserData
-from fognn.models import count_parameters
+from fognn.models import Task, count_parameters
 from fognn.training.checkpoint import (
     content_of,
     read_checkpoint,
+    untrained_model,
     write_checkpoint,
 )
 from fognn.training.config import Config
@@ -27,6 +28,7 @@ from fognn.training.data import (
     open_split,
     queries_of,
     splits_of,
+    task_of,
 )
 from fognn.training.environment import commit
 from fognn.training.evaluation import evaluate_model, forward_batch
@@ -40,7 +42,6 @@ from fognn.training.fabric import (
 from fognn.training.loggers import make_logger
 from fognn.training.objective import Meter, loss_of, std_of
 from fognn.training.optimizer import Schedule, make_optimizer
-from fognn.training.parts import Parts
 from fognn.training.progress import RunProgress
 from fognn.training.result import Result, summarise
 from fognn.training.run_folder import RunFolder, check_folder, finished, in_use
@@ -49,7 +50,7 @@ from fognn.training.state import State, step_seed
 from fognn.training.user_module import first_weights
 from fognn.utils.errors import Stopped, TrainingError
 
-__all__ = ["Parts", "fit_one"]
+__all__ = ["fit_one"]
 
 # Epochs in which a run must have a finite validation loss.
 _FIRST_EPOCHS = 10
@@ -92,7 +93,10 @@ def _fit(
     r"""Trains a run on one rank."""
     first = fabric.global_rank == 0
     # Before the folder is created, so that invalid settings or data leave no folder.
-    parts = Parts.of(config, fabric.global_rank, fabric.world_size, data, module)
+    task = task_of(config.data, data)
+    net = untrained_model(config, task, module)
+    train = open_split(config, "train", fabric.global_rank, fabric.world_size, data)
+    val = open_split(config, "val", data=data)
     run = RunFolder(folder, config, again) if first else None
     try:
         fabric.barrier()
@@ -104,7 +108,8 @@ def _fit(
         # Each step seeds torch, which must not change the caller's random state.
         with threads_of(config.machine), torch.random.fork_rng(devices=[]):
             return _train(
-                config, parts, folder, run, fabric, command, quiet or not first, extra, weights
+                *(config, task, net, train, val, folder, run, fabric),
+                *(command, quiet or not first, extra, weights, data),
             )
     except (TrainingError, Stopped) as error:
         if run is not None:
@@ -117,7 +122,10 @@ def _fit(
 
 def _train(
     config: Config,
-    parts: Parts,
+    task: Task | None,
+    net: Module,
+    train: Loader,
+    val: Loader,
     folder: Path,
     run: RunFolder | None,
     fabric: Fabric,
@@ -125,11 +133,11 @@ def _train(
     quiet: bool,
     logger: Any,
     first_weights: str,
+    user_data: UserData | None,
 ) -> Result:
-    training, task = config.training, parts.task
-    train, val, classes, std = parts.train, parts.val, parts.classes, std_of(task)
-    queries = queries_of(config.data)
-    net = with_norms(parts.net, fabric)
+    training, std, queries = config.training, std_of(task), queries_of(config.data)
+    classes = config.data.n_way if task is None else task.out_channels
+    net = with_norms(net, fabric)
     module: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
     adam = make_optimizer(config, net.parameters())
     schedule = Schedule(training, adam, len(train))
@@ -190,7 +198,7 @@ def _train(
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
         notes = [f"first weights: {first_weights}"] if first_weights else []
-        for note in [*notes_of(config.data, parts.data), *notes]:
+        for note in [*notes_of(config.data, user_data), *notes]:
             run.log(note)
             progress.note(note)
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
@@ -276,7 +284,7 @@ def _train(
     test: dict[str, dict[str, float]] | None = None
     checksums = [data, fingerprint(val)]
     if "test" in splits_of(config.data):
-        loader = open_split(config, "test", data=parts.data)
+        loader = open_split(config, "test", data=user_data)
         checksums.append(fingerprint(loader))
         test = {"last": evaluate(loader)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt

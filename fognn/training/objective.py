@@ -118,13 +118,19 @@ class Meter:
         # The number of episodes, the sum of their accuracies, the sum of the squares.
         self.episodes = torch.zeros(3, dtype=torch.float64, device=fabric.device)
         self.kind = {"l1": "values", "mse": "values", "bce": "yes/no"}.get(training.loss, "classes")
+        self.name = training.metric
         self.ranking = training.metric in RANKING
-        classes = 2 if self.kind == "yes/no" else classes
         self.scale = 100.0 if "accuracy" in training.metric else 1.0
-        self.metric = _metric(training.metric, classes).to(fabric.device)
+        self.metric = _metric(training.metric, 2 if self.kind == "yes/no" else classes).to(
+            fabric.device
+        )
         self.metric.persistent(True)
         # The sum of the losses, the sum of the batches' metrics, the number of batches.
         self.sums = torch.zeros(3, dtype=torch.float64, device=fabric.device)
+        # The number of targets of each class, in each column.
+        columns = classes if self.kind == "yes/no" else 1
+        shape = (columns, 2 if self.kind == "yes/no" else classes)
+        self.counts = torch.zeros(shape, dtype=torch.float64, device=fabric.device)
 
     def update(self, prediction: Tensor, target: Tensor, loss: Tensor) -> None:
         r"""Adds a batch."""
@@ -135,6 +141,11 @@ class Meter:
         elif known.numel():
             value = self.metric(answer, known)
         self.sums += torch.stack([loss.detach(), value, value.new_ones(())]).to(self.sums)
+        if self.kind == "classes":
+            self.counts += torch.bincount(target, minlength=self.counts.size(1))
+        elif self.kind == "yes/no":
+            yes = target.view_as(prediction)
+            self.counts += torch.stack([(yes == 0).sum(0), (yes == 1).sum(0)], dim=1)
         if self.queries is not None:
             right = (prediction.argmax(dim=1) == target).view(-1, self.queries)
             each = right.double().mean(dim=1)
@@ -163,7 +174,7 @@ class Meter:
 
     def compute(self) -> dict[str, float]:
         r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
-        ranks."""
+        ranks; and for classes the metric of an answer that is always the most frequent one."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
             # A rank may have had no batch, of which torchmetrics warns; the others have some.
@@ -174,11 +185,33 @@ class Meter:
             "batches": items if self.ranking else self.scale * value / batches,
             "items": self.scale * items,
         }
-        if self.queries is not None:
+        if self.queries is None and self.kind != "values":
+            scores["majority"] = self._majority()
+        elif self.queries is not None:
             count, total, squares = _sum(self.episodes, self.fabric).tolist()
             variance = max(0.0, squares - total * total / count) / max(1.0, count - 1)
             scores["interval"] = 100 * 1.96 * math.sqrt(variance / count)
         return scores
+
+    def _majority(self) -> float:
+        r"""Returns the metric of an answer that is the most frequent class for all items."""
+        counts = _sum(self.counts, self.fabric)
+        counts = counts[(counts > 0).any(1)]
+        several = (counts > 0).sum(1) > 1
+        if self.name == "roc_auc":
+            return 0.5
+        if self.name == "average_precision":
+            shares = counts / counts.sum(1, keepdim=True)
+            # Of two classes, one column says all.
+            two = counts.size(1) == 2
+            return float(shares[several, 1].mean() if two else 1 / counts.count_nonzero())
+        if self.name == "accuracy":
+            return float(self.scale * counts.amax(1).sum() / counts.sum())
+        total = counts.sum(0)
+        if self.name == "balanced_accuracy":
+            return float(self.scale / total.count_nonzero())
+        share = total[1] / total.sum()  # f1
+        return float(2 * share / (1 + share) if share > 0.5 else 0.0)
 
     def state_dict(self) -> dict[str, Tensor]:
         r"""Returns the state, to resume within an epoch."""

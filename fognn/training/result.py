@@ -1,5 +1,6 @@
 r"""The result of a finished run, stored in ``result.json``."""
 
+import math
 import statistics
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ class Result(BaseModel):
             the data; on CUDA, the largest memory that tensors had on the device.
         initial_weights (str): Where the weights of a network that was given as a Python object
             come from; empty for a network by name.
+        majority_class (bool): Whether the test metric at the best epoch is that of an answer that
+            is always the most frequent class.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
@@ -88,6 +91,7 @@ class Result(BaseModel):
     fingerprint: str = ""
     peak_memory: int | None = None
     initial_weights: str = ""
+    majority_class: bool = False
 
     @field_validator("train", "val", "test", "spread")
     @classmethod
@@ -154,13 +158,14 @@ class Result(BaseModel):
         unit = " %" if "accuracy" in self.metric else ""
         split = "val" if self.test is None else "test"
         scores = self.val if self.test is None else self.test
+        only = " = the most frequent class for all" if self.majority_class else ""
         parts = []
         for at in ("last", "best"):
             within = f" ± {scores[at]['interval']:.2f}" if "interval" in scores[at] else ""
             parts.append(f"{at} epoch {scores[at]['items']:.4f}{within}{unit}")
         return (
             f"{self.model} on {self.data}, seed {self.seed}: {split} {name} at the "
-            f"{' and at the '.join(parts)} ({self.epochs} epochs, best {self.best_epoch}, "
+            f"{' and at the '.join(parts)} {only} ({self.epochs} epochs, best {self.best_epoch}, "
             f"{self.parameters:,} parameters)"
         )
 
@@ -196,6 +201,8 @@ def summarise(
             for at, row in (("last", history[-1]), ("best", history[best_epoch - 1]))
         }
 
+    best = {} if test is None else test["best"]
+    gap = abs(best.get("items", 0.0) - best.get("majority", math.inf))
     seconds = [row["train_seconds"] + row["val_seconds"] for row in history]
     return Result(
         folder=folder,
@@ -213,5 +220,6 @@ def summarise(
         val=scores("val"),
         test=test,
         peak_memory=peak_memory(rest["device"]),
+        majority_class=gap < 1e-6,
         **(environment() | rest),
     )

@@ -9,12 +9,13 @@ from torch.nn import Module
 from fognn.data import UserData
 from fognn.data.opening import is_python_name
 from fognn.training.config import Config
-from fognn.training.data import folds_of
+from fognn.training.data import data_fingerprint, folds_of
 from fognn.training.environment import device_of
 from fognn.training.folds import fit_folds
 from fognn.training.loggers import LOGGERS
 from fognn.training.loop import fit_one
 from fognn.training.result import Result
+from fognn.training.run_folder import finished
 from fognn.training.user_data import check_user_data, is_user_data, open_data
 from fognn.training.user_module import module_name
 from fognn.utils import checks
@@ -70,10 +71,17 @@ def fit(
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
         if is_python_name(config.data.name) or is_python_name(config.model.name):
             command = f"fognn.train(data, model, seed={config.seed}, ...), with the same objects"
-    if not (folder / "result.json").exists():  # raises before the folder is created
+    if data is not None and is_python_name(data.name):
+        config = config.with_values({"data.name": data.name})
+    done = (folder / "result.json").exists() and not again
+    there = data is not None or Path(config.data.name).exists()
+    if is_user_data(config.data) and (there or not done):
+        data = data or open_data(config.data)
+    if done:
+        _check_same_data(folder, config, data)
+    else:  # raises before the folder is created
         device_of(config.machine.device)
-        if is_user_data(config.data):
-            data = data or open_data(config.data)
+        if data is not None:
             check_user_data(config, data)
         if logger is not None:
             checks.one_of("train", "logger", logger, LOGGERS)
@@ -86,3 +94,14 @@ def fit(
     if folds_of(config.data, data):
         return fit_folds(config, folder, fit, **rest)
     return fit_one(config, folder, **rest)
+
+
+def _check_same_data(folder: Path, config: Config, data: UserData | None) -> None:
+    r"""Raises if a finished run has the settings of this one, but was trained on other data."""
+    if data is None or finished(folder, config) is None:
+        return
+    if Result.read(folder).fingerprint not in ("", data_fingerprint(config, data)):
+        raise ValueError(
+            f"data {config.data.name!r} have changed since the run in {folder} was finished: name "
+            "another folder, or train it anew (--again, again=True)"
+        )

@@ -35,6 +35,7 @@ def import_file(path: str | Path) -> None:
         assert spec is not None  # as for any Python file
         assert spec.loader is not None
         module = module_from_spec(spec)
+        written, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # beside the user's file
         sys.modules[name] = module  # before it runs: dataclasses and pickle look it up
         try:
             spec.loader.exec_module(module)
@@ -43,6 +44,8 @@ def import_file(path: str | Path) -> None:
             raise ValueError(
                 f"import of {str(path)!r} must not raise, got {type(error).__name__}: {error}"
             ) from error
+        finally:
+            sys.dont_write_bytecode = written
     os.environ[_VARIABLE] = str(file)
 
 

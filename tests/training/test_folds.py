@@ -1,5 +1,4 @@
 import dataclasses
-import math
 import signal
 import statistics
 from pathlib import Path
@@ -97,25 +96,6 @@ def test_the_best_epoch_is_that_of_the_mean_curve(tmp_path: Path) -> None:
     assert len((tmp_path / "run" / "log.txt").read_text().splitlines()) == 11
 
 
-def test_a_fold_without_a_loss_has_its_accuracy(tmp_path: Path) -> None:
-    def fit_fold(config: Config, folder: Path) -> Result:
-        result = StandIn(TABLE)(config, folder)
-        rows = read_metrics(folder)
-        rows[1]["val_loss"] = math.nan if config.data.fold == 3 else 1.0
-        run = RunFolder(folder, config)
-        run.write_metrics(rows)
-        run.close()
-        return result
-
-    result = fit_folds(imdb(), tmp_path / "run", "command", fit_fold)
-    assert result.best_epoch == 2
-    assert math.isnan(result.val["best"]["loss"])
-    assert result.val["best"]["items"] == 45.5
-    assert result.spread is not None
-    assert math.isnan(result.spread["best"]["loss"])
-    assert result.spread["best"]["items"] == pytest.approx(statistics.stdev(range(1, 11)))
-
-
 def test_the_mean_ends_with_the_first_fold(tmp_path: Path) -> None:
     table = [row[:2] if number == 4 else row for number, row in enumerate(TABLE)]
     result = fit_folds(imdb(), tmp_path / "run", "command", StandIn(table))
@@ -145,18 +125,6 @@ def test_interrupted_in_fold_3_it_goes_on(tmp_path: Path) -> None:
     finished = StandIn(TABLE)
     assert fit_folds(imdb(), tmp_path / "run", "command", finished) == result
     assert finished.called == [], "a finished run is read"
-
-
-def test_another_configuration_is_refused(tmp_path: Path) -> None:
-    fit_folds(imdb(), tmp_path / "run", "command", StandIn(TABLE))
-    with pytest.raises(ValueError, match=r"holds another run \(training.lr: 0.01 and 0.5"):
-        fit_folds(imdb(training__lr=0.5), tmp_path / "run", "command", StandIn(TABLE))
-
-
-def test_a_wrong_setting_makes_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no setting 'hh'"):
-        fit_folds(imdb(model__hh=3), tmp_path / "run", "command", StandIn(TABLE))
-    assert not (tmp_path / "run").exists()
 
 
 def test_ten_folds_of_imdb(
@@ -214,12 +182,3 @@ def test_more_epochs(tmp_path: Path) -> None:
     assert Config.read(tmp_path / "run" / "config.yaml") == imdb(training__epochs=4)
     with pytest.raises(ValueError, match=r"training\.epochs: 4 and 2"):
         fit_folds(imdb(training__epochs=2), tmp_path / "run", "command", train)
-
-
-def test_more_epochs_of_imdb(real_data: Path, tmp_path: Path) -> None:
-    values = {"data__fraction": 0.02, "data__folder": str(real_data), "training__batch_size": 16}
-    for epochs in (1, 2):
-        result = fit(imdb(training__epochs=epochs, **values), tmp_path / "run", quiet=True)
-    whole = fit(imdb(training__epochs=2, **values), tmp_path / "whole", quiet=True)
-    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
-    assert (result.val, result.spread, result.epochs) == (whole.val, whole.spread, 2)

@@ -1,17 +1,13 @@
-import json
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from tiny_images import tiny_images, write_cifar
-from tiny_runs import molecules, tiny
+from tiny_runs import tiny
 from torch.nn import Module
-from torch_geometric.data import Batch
 
-from fognn.data.graph_files import write_graphs
 from fognn.experiments import protocol
-from fognn.models import PretrainedNet, count_parameters, create_model
+from fognn.models import PretrainedNet
 from fognn.training import Result, export, fit, load
 from fognn.training.data import open_split
 from fognn.training.evaluation import forward_batch
@@ -46,24 +42,6 @@ def test_there_and_back(run: Result, tmp_path: Path, checkpoint: str) -> None:
         assert torch.equal(forward_batch(load(folder), batch)[0], forward_batch(net, batch)[0])
 
 
-def test_the_folder_says_how_the_network_is_made(run: Result, tmp_path: Path) -> None:
-    export(run.folder, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == set(NAMES)
-    content = json.loads((tmp_path / "config.json").read_text())
-    assert content.pop("name") == "gcn+fog"
-    assert content.pop("task")["level"] == "node"
-    assert content == tiny(model__dropout=0.5).model.settings
-    net = create_model("gcn+fog", "cluster", **content)
-    assert count_parameters(net) == run.parameters
-    net.load_state_dict(load_file(tmp_path / "model.safetensors"))
-    assert same(net, load(run.folder))
-    card = (tmp_path / "README.md").read_text()
-    assert "# gcn+fog for cluster" in card
-    assert run.test is not None
-    score = f"{run.test['best']['items']:.4f} %"
-    assert f"Test balanced accuracy after epoch {run.best_epoch}: {score}." in card
-
-
 def test_the_card_names_the_users_data(tmp_path: Path) -> None:
     lines = [f"{'C' * n}O,{n}" for n in range(1, 21)]
     (tmp_path / "secret").mkdir()
@@ -89,19 +67,6 @@ def test_the_card_names_the_users_data(tmp_path: Path) -> None:
     assert "Test" not in card
 
 
-def test_a_task_of_ones_own(tmp_path: Path) -> None:
-    write_graphs(tmp_path / "graphs.npz", molecules(20, classes=4))
-    values = {"training.epochs": 1, "training.batch_size": 8, "model.channels": 8}
-    config = protocol(str(tmp_path / "graphs.npz"), "gatedgcn-e+fog", 0, values)
-    fit(config, tmp_path / "run", quiet=True)
-    export(tmp_path / "run" / "best.ckpt", tmp_path / "net")
-    batch = Batch.from_data_list(molecules(3, seed=0))
-    with torch.no_grad():
-        found = forward_batch(load(tmp_path / "net"), batch)[0]
-        assert torch.equal(found, forward_batch(load(tmp_path / "run"), batch)[0])
-    assert found.shape == (3, 4)
-
-
 @pytest.mark.parametrize("n_way", [5, 3])
 def test_few_shot(tmp_path: Path, n_way: int) -> None:
     config = tiny_images(
@@ -117,14 +82,3 @@ def test_few_shot(tmp_path: Path, n_way: int) -> None:
         out = forward_batch(twin, tasks)[0]
         assert torch.equal(out, forward_batch(net, tasks)[0])
     assert out.shape == (4, n_way)
-
-
-def test_wrong_arguments(run: Result, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="run must be a run folder or a checkpoint"):
-        export(tmp_path / "none", tmp_path / "net")
-    with pytest.raises(ValueError, match=r"checkpoint must be .*got 'first'"):
-        export(run.folder, tmp_path / "net", "first")
-    assert not (tmp_path / "net").exists()
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="save_directory must be a folder, got the file"):
-        export(run.folder, tmp_path / "file")

@@ -1,14 +1,12 @@
 import sys
-from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from tiny_runs import metrics, tiny
 
 from fognn.training import fit
-from fognn.training.loggers import LOGGERS, make_logger
+from fognn.training.loggers import make_logger
 
 
 def test_tensorboard_has_every_number(tmp_path: Path) -> None:
@@ -29,28 +27,6 @@ def test_tensorboard_has_every_number(tmp_path: Path) -> None:
         assert [event.value for event in seen] == pytest.approx(expected, rel=1e-6)
 
 
-def test_without_a_logger_no_folder(tmp_path: Path) -> None:
-    fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
-    assert not (tmp_path / "run" / "tensorboard").exists()
-
-
-def test_an_unknown_one() -> None:
-    with pytest.raises(
-        ValueError, match=r"train: logger must be one of .*tensorboard.*wandb.*, got 'comet'"
-    ):
-        make_logger("comet", Path("run"), tiny())
-
-
-@pytest.mark.parametrize("name", LOGGERS)
-def test_a_missing_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    # As if it were not installed.
-    monkeypatch.setattr(
-        "fognn.training.loggers.find_spec", lambda n: None if n == name else find_spec(n)
-    )
-    with pytest.raises(ImportError, match=f"logger '{name}' is not installed: pip install {name}"):
-        make_logger(name, tmp_path, tiny())
-
-
 @pytest.mark.parametrize(("name", "kind"), [("mlflow", "MLFlowLogger"), ("wandb", "WandbLogger")])
 def test_the_others_get_the_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
@@ -67,7 +43,6 @@ def test_the_others_get_the_configuration(
         def log_hyperparams(self, params: dict[str, Any]) -> None:
             asked["params"] = params
 
-    monkeypatch.setattr("fognn.training.loggers.find_spec", lambda _: ModuleType(name))
     monkeypatch.setattr(loggers, kind, Spy)
     make_logger(name, tmp_path / "my-run", tiny())
     assert asked["params"] == tiny().to_dict()

@@ -103,16 +103,6 @@ def test_a_kill_while_it_is_extended(
     assert_same_run(tmp_path / "run", tmp_path / "whole")
 
 
-def test_bad_data_leave_it_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fit(of(1), tmp_path / "run", quiet=True)
-    kept = ("config.yaml", "result.json", "last.ckpt", "best.ckpt", "metrics.csv")
-    before = {name: (tmp_path / "run" / name).read_bytes() for name in kept}
-    monkeypatch.setattr(loop, "fingerprint", lambda _: "another")
-    with pytest.raises(ValueError, match="have changed since the run"):
-        fit(of(2), tmp_path / "run", quiet=True)
-    assert {name: (tmp_path / "run" / name).read_bytes() for name in kept} == before
-
-
 def test_a_run_that_ended_by_its_rate_is_left(tmp_path: Path) -> None:
     values = {"training__lr": 1e-3, "training__min_lr": 9e-4, "training__schedule": "plateau"}
     config = of(9, training__patience=0, **values)

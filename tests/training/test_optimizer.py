@@ -1,6 +1,5 @@
 """AdamW, the cosine schedule with warm-up, and gradients of a limited norm."""
 
-import json
 import math
 import os
 import signal
@@ -132,11 +131,11 @@ def test_weight_decay_of_adamw_is_decoupled(tmp_path: Path) -> None:
 
 
 def _gradients(config: Config) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-    parts = loop.Parts.of(config)
-    (batch,) = parts.train
-    out = parts.net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
+    net = loop.untrained_model(config, loop.task_of(config.data))
+    (batch,) = loop.open_split(config, "train")
+    out = net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
     loop.loss_of("balanced_cross_entropy", out, batch.y).backward()
-    named = dict(parts.net.named_parameters())
+    named = dict(net.named_parameters())
     grads = {name: p.grad for name, p in named.items() if p.grad is not None}
     return {name: named[name].detach() for name in grads}, grads
 
@@ -153,21 +152,6 @@ def test_gradients_are_clipped(tmp_path: Path) -> None:
     moments = [saved[number]["exp_avg"] for number in sorted(saved)]
     for moment, gradient in zip(moments, gradients.values(), strict=True):
         torch.testing.assert_close(moment, 0.1 * gradient * 0.01 / norm, rtol=1e-4, atol=1e-8)
-
-
-def test_two_ranks_are_like_one(tmp_path: Path) -> None:
-    values = MODERN | {"model__dropout": 0.0, "training__clip": 0.05}
-    one = fit(tiny(**values), tmp_path / "one", quiet=True)
-    two = fit(tiny(**values, machine__ranks=2), tmp_path / "two", quiet=True)
-    assert (one.ranks, two.ranks) == (1, 2)
-    for mine, other in zip(metrics(one.folder), metrics(two.folder), strict=True):
-        assert mine["lr"] == other["lr"]
-        assert float(mine["train_loss"]) == pytest.approx(float(other["train_loss"]), rel=1e-4)
-    # Not the weights: Adam turns the rounding error of a gradient that is 0 into a step.
-    states = [read_checkpoint(run.folder / "last.ckpt")["optimizer"]["state"] for run in (one, two)]
-    for number, moments in states[0].items():
-        other = states[1][number]["exp_avg"]
-        torch.testing.assert_close(moments["exp_avg"], other, rtol=1e-2, atol=1e-5)
 
 
 def test_mixed_precision_is_clipped_before_the_step(tmp_path: Path) -> None:
@@ -197,10 +181,3 @@ def test_mixed_precision_is_clipped_before_the_step(tmp_path: Path) -> None:
 def test_wrong_settings(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TrainingConfig("l1", "mae", **{"epochs": 3, **values})
-
-
-def test_the_config_file(whole: Path) -> None:
-    config = Config.read(whole / "config.yaml")
-    assert config == tiny(**MODERN)
-    result = json.loads((whole / "result.json").read_text())
-    assert result["stopped"] == "epochs"

@@ -1,201 +1,97 @@
+"""Several ranks, and runs that are finished already."""
+
 import os
-import re
-import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
+from lightning.fabric import Fabric
 from tiny_runs import metrics, tiny
-from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+from torch import nn
 
 import fognn
-from fognn.training import Config, Result, TrainingError, fit, run
-from fognn.training.loop import LostRankError
-from fognn.training.run import _cause
-from fognn.training.run_folder import check_folder
-
-EPOCHS = 25
-# The average over batches is over those of each rank: two ranks have twice as many.
-OF_RANKS = {"train_balanced_accuracy_batches"}
+from fognn.training import Config, Result, fit
+from fognn.training.checkpoint import read_checkpoint
+from fognn.training.fabric import make_fabric, threads_of, without_denormals
 
 
-def config(ranks: int) -> Config:
-    return tiny(training__epochs=EPOCHS, machine__ranks=ranks)
+def config(ranks: int, epochs: int) -> Config:
+    return tiny("gcn", machine__ranks=ranks, training__epochs=epochs)
 
 
-def arguments(folder: Path) -> list[str]:
-    """The same run as a command."""
-    text = "train cluster gcn+fog --fraction 0.0008 --batch-size 4 --lr 0.001 --threads 1 --quiet"
-    settings = {"model.channels": 16, "model.fog_channels": 8, "model.h1": 4, "model.h2": 2}
-    changes = [word for name, n in settings.items() for word in ("--set", f"{name}={n}")]
-    results = ["--results", str(folder.parent / "results")]
-    return [*text.split(), "--epochs", str(EPOCHS), *changes, *results, "-o", str(folder)]
+@pytest.mark.slow
+def test_two_ranks_train_and_resume(tmp_path: Path) -> None:
+    """Started by Fabric: they learn what one learns, and a run that is extended has the bits of one
+    that never stopped."""
+    alone = fit(config(1, 1), tmp_path / "one", quiet=True)
+    whole = fit(config(2, 4), tmp_path / "whole", quiet=True)
+    fit(config(2, 2), tmp_path / "run", quiet=True)
+    assert fit(config(2, 4), tmp_path / "run", quiet=True).val == whole.val
+    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
+    mine, other = (read_checkpoint(tmp_path / x / "last.ckpt")["model"] for x in ("run", "whole"))
+    assert all(torch.equal(mine[name], other[name]) for name in other)
+    assert (alone.ranks, whole.ranks) == (1, 2)
+    one, two = metrics(tmp_path / "one")[0], metrics(tmp_path / "whole")[0]
+    # Each rank has the statistics of its own part of the batch.
+    assert float(two["train_loss"]) == pytest.approx(float(one["train_loss"]), rel=0.1)
+    with pytest.raises(fognn.training.TrainingError, match="learning rate of 1e\\+30"):
+        fit(tiny("gcn", training__lr=1e30, machine__ranks=2), tmp_path / "bad", quiet=True)
 
 
-@pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return fit(config(1), tmp_path_factory.mktemp("one"), quiet=True)
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """Two ranks, started by torchrun."""
-    folder = tmp_path_factory.mktemp("two") / "run"
+@pytest.mark.slow
+def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
+    words = "train cluster gcn --batch-size 4 --epochs 2 --quiet -o run --set data.fraction=0.0008"
     program = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     done = subprocess.run(
-        [*program, "-m", "fognn", *arguments(folder)],
+        [*program, "-m", "fognn", *words.split(), "--set", "machine.threads=1"],
         env=os.environ | {"PYTHONPATH": str(Path(fognn.__file__).parents[1])},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    result = Result.read(folder)
-    assert done.stdout == f"{result}\n{folder}\n", "only one rank prints"
-    assert len((folder.parent / "results" / "runs.jsonl").read_text().splitlines()) == 1
-    return result
-
-
-def test_two_ranks_are_like_one(one: Result, two: Result) -> None:
-    assert (one.ranks, two.ranks) == (1, 2)
-    check_folder(two.folder, config(1))
-    alone, shared = metrics(one.folder), metrics(two.folder)
-    assert len(alone) == len(shared) == EPOCHS
-    assert float(shared[0]["train_loss"]) == pytest.approx(float(alone[0]["train_loss"]), rel=1e-5)
-    # Sums in another order differ in the last bit, and each epoch multiplies that.
-    for first, second in zip(alone[:5], shared[:5], strict=True):
-        for name in first.keys() - OF_RANKS:
-            assert float(second[name]) == pytest.approx(float(first[name]), rel=1e-4), name
-    assert two.test is not None
-    assert one.test is not None
-    assert two.test["last"]["loss"] == pytest.approx(one.test["last"]["loss"], rel=1e-2)
-    # They are two ranks that learn, not one that learns alone.
-    assert shared != alone
-
-
-def children() -> list[int]:
-    """The ranks that this process started, the first one first."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = re.search(r"^PPid:\s+(\d+)", (path / "status").read_text(), re.M)
-            command = (path / "cmdline").read_text()
-        except OSError:  # it has ended meanwhile
-            continue
-        if parent and int(parent[1]) == os.getpid() and "spawn_main" in command:
-            found.append(int(path.name))
-    return sorted(found)
-
-
-@contextmanager
-def killing(rank: int, number: signal.Signals, folder: Path) -> Iterator[list[int]]:
-    """Sends a signal to a rank once the run has finished its first epochs."""
-    killed: list[int] = []
-
-    def work() -> None:
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline:
-            file = folder / "metrics.csv"
-            if file.exists() and len(file.read_text().splitlines()) > 3:
-                killed.append(children()[rank])
-                os.kill(killed[0], number)
-                return
-            time.sleep(0.005)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    yield killed
-    thread.join()
-
-
-@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.slow), 1])
-def test_a_killed_rank(tmp_path: Path, two: Result, rank: int) -> None:
-    folder = tmp_path / "run"
-    before = signal.getsignal(signal.SIGINT)
-    message = rf"rank {rank} of 2 ended \(killed by SIGKILL\).*in {folder}; to resume: fognn again"
-    with (
-        killing(rank, signal.SIGKILL, folder) as killed,
-        pytest.raises(TrainingError, match=message),
-    ):
-        fit(config(2), folder, "fognn again", quiet=True)
-    assert killed
-    assert children() == []
-    assert signal.getsignal(signal.SIGINT) is before
-    before = len(metrics(folder))
-    assert 3 <= before < EPOCHS
-    assert not (folder / "result.json").exists()
-    result = fit(config(2), folder, "fognn again", quiet=True)
-    assert metrics(folder) == metrics(two.folder)
-    assert result.test == two.test
-    assert f"resumes after epoch {before}" in (folder / "log.txt").read_text()
-
-
-@pytest.mark.parametrize(("error", "waits"), [(LostRankError("x"), 1), (TrainingError("x"), 0)])
-def test_a_rank_that_lost_another_ends_after_it(
-    error: TrainingError, waits: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise the launcher may find both ended, and names the lower one."""
-    slept: list[float] = []
-
-    def fail(*_: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(run, "fit_one", fail)
-    monkeypatch.setattr(run.time, "sleep", slept.append)
-    with pytest.raises(SystemExit):
-        run._rank(config(2).to_dict(), "run", "fognn again", True, None)
-    assert len(slept) == waits
-    assert all(seconds > 2 * run._INTERVAL for seconds in slept)
-
-
-def test_a_finished_run_starts_no_ranks(one: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    def launch(*_: object) -> None:
-        pytest.fail("a rank was started")
-
-    monkeypatch.setattr(run, "elastic_launch", launch)
-    assert fit(config(2), one.folder) == one
+    result = Result.read(tmp_path / "run")
+    assert result.ranks == 2
+    assert done.stdout.count("\n") == 2, "only one rank prints"
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("precision", "parameters", "answers"),
     [
-        ({"model__hh": 3}, "no setting 'hh'"),
-        ({"machine__device": "cuda"}, "device must be one that this machine has"),
-        ({"training__lr": 0.5}, r"holds another run \(training.lr: 0.001 and 0.5"),
+        ("32-true", torch.float32, torch.float32),
+        ("64-true", torch.float64, torch.float64),
+        ("bf16-mixed", torch.float32, torch.bfloat16),
     ],
 )
-def test_what_is_wrong_is_said_before_ranks_are_started(
-    one: Result,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    values: dict[str, Any],
-    message: str,
-) -> None:
-    monkeypatch.setattr(run, "elastic_launch", None)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    folder = one.folder if "training__lr" in values else tmp_path / "run"
-    with pytest.raises(ValueError, match=message):
-        fit(tiny(training__epochs=EPOCHS, machine__ranks=2, **values), folder)
-    assert not (tmp_path / "run").exists()
+def test_precision(precision: str, parameters: torch.dtype, answers: torch.dtype) -> None:
+    seen = []
+
+    class Net(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out = super().forward(x)
+            seen.append(out.dtype)
+            return out
+
+    fabric: Fabric = make_fabric(tiny(precision=precision))
+    net = fabric.setup(Net(2, 2))
+    net(torch.ones(1, 2))
+    assert next(net.parameters()).dtype == parameters
+    assert seen == [answers]
 
 
-def test_the_cause_is_not_a_rank_that_aborted_because_of_it() -> None:
-    def failed(rank: int, exit_code: int, seconds: int) -> ProcessFailure:
-        failure = ProcessFailure(rank, 100 + rank, exit_code, "no-such-file")
-        failure.timestamp = seconds
-        return failure
+def test_threads() -> None:
+    before = torch.get_num_threads()
+    with threads_of(tiny(machine__threads=3).machine):
+        assert torch.get_num_threads() == 3
+    assert torch.get_num_threads() == before
 
-    aborted, killed = failed(0, -signal.SIGABRT, 1), failed(1, -signal.SIGKILL, 2)
-    assert _cause(ChildFailedError("fognn", {0: aborted, 1: killed})) == (1, killed)
-    assert _cause(ChildFailedError("fognn", {0: aborted})) == (0, aborted)
-    late = failed(2, 1, 3)
-    assert _cause(ChildFailedError("fognn", {2: late, 1: killed})) == (1, killed)
+
+def test_numbers_that_are_slow_to_compute_with_become_0() -> None:
+    small = torch.full((3,), 1e-30)
+    assert (small * 1e-10 > 0).all()
+    with without_denormals():
+        assert (small * 1e-10 == 0).all()
+    assert (small * 1e-10 > 0).all()

@@ -1,5 +1,3 @@
-from itertools import product
-
 import pytest
 import torch
 from hypothesis import given
@@ -31,11 +29,6 @@ def test_the_best_epoch_is_the_first_of_equals(
 ) -> None:
     rows = [{"epoch": i, f"val_{metric}_items": value} for i, value in enumerate(curve, 1)]
     assert [State(rows[: n + 1]).is_best(metric) for n in range(len(rows))] == best
-
-
-def test_every_step_has_a_seed_of_its_own() -> None:
-    places = list(product(range(3), range(20), range(20), range(2)))
-    assert len({step_seed(*place) for place in places}) == len(places)
 
 
 def test_the_seed_of_a_step_never_changes() -> None:

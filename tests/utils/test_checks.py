@@ -15,10 +15,6 @@ def test_positive_int_fits_into_64_bits() -> None:
         checks.positive_int("FOG", "h2", 2**63)
 
 
-def test_positive_int_gives_the_value_back() -> None:
-    assert checks.positive_int("FOG", "h2", 3) == 3
-
-
 def test_int_in_range() -> None:
     checks.int_in_range("L", "rank", 1, 0, 2)
     checks.int_in_range("L", "seed", 2**64 - 1, 0)

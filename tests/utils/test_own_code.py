@@ -2,12 +2,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from fognn.experiments.processes import end, spawn
-from tiny_runs import tiny
 
 import fognn
 from fognn.models.registry import HOSTS
-from fognn.training import Result
 from fognn.utils.own_code import asked, import_asked, import_file
 
 LAYERS = """
@@ -57,20 +54,3 @@ def test_a_file_that_raises(tmp_path: Path, code: str) -> None:
     with pytest.raises(ValueError, match=r"layers\.py' must not raise, got \w+Err|got SystemExit"):
         import_file(tmp_path / "layers.py")
     assert asked() is None
-
-
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_worker_processes_and_ranks_import_it_too(tmp_path: Path, ranks: int) -> None:
-    (tmp_path / "layers.py").write_text(LAYERS)
-    import_file(tmp_path / "layers.py")
-    changes = {"training__epochs": 1, "machine__ranks": ranks}
-    config = tiny("imported", **changes)
-    request = {"job": "train", "config": config.to_dict(), "folder": str(tmp_path / "run")}
-    with open(tmp_path / "log", "wb") as log:
-        process = spawn(request, stdout=log, stderr=log)
-        try:
-            code = process.wait(600)
-        finally:
-            end(process)
-    assert code == 0, (tmp_path / "log").read_text()
-    assert Result.read(tmp_path / "run").model == "imported"
