@@ -10,7 +10,7 @@ import yaml
 
 from fognn.data.catalog import dataset_info
 from fognn.data.pyg_datasets import is_pyg_name
-from fognn.experiments.build import image_settings, model_settings, name_of
+from fognn.experiments.row_net import image_settings, model_settings, name_of
 from fognn.experiments.rows import Row, all_rows
 from fognn.models import list_models
 from fognn.models.registry import HOSTS

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fognn.data.pyg_datasets import PREFIX, is_pyg_name
-from fognn.experiments.build import model_settings
 from fognn.experiments.protocols import config_of
+from fognn.experiments.row_net import model_settings
 from fognn.experiments.rows import TABLES, Row, get_row, rows_of
 from fognn.training import Config
 from fognn.training.config import setting_name
