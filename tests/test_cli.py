@@ -290,7 +290,7 @@ def test_generate_tsp(run, tmp_path: Path) -> None:
 def test_looking_at_data_loads_no_training_and_no_chemistry() -> None:
     program = (
         "import sys, fognn.cli, fognn.report.drawings\n"
-        "bad = ('rdkit', 'PIL', 'matplotlib', 'fast_tsp', 'lightning', 'ray')\n"
+        "bad = ('rdkit', 'PIL', 'matplotlib', 'fast_tsp', 'lightning_fabric', 'ray')\n"
         "print([m for m in sys.modules if m.split('.')[0] in bad or m == 'fognn.training.loop'])"
     )
     done = subprocess.run(

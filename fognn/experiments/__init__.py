@@ -3,12 +3,12 @@ runs, the reproduction of tables, and the comparison of networks with and withou
 
 from typing import TYPE_CHECKING
 
+from fognn.experiments.rows import TABLES, Row, extra_rows, get_row, rows
 from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from fognn.experiments.build import build
     from fognn.experiments.protocols import config_of, protocol
-    from fognn.experiments.rows import TABLES, Row, extra_rows, get_row, rows
+    from fognn.experiments.row_net import build
     from fognn.experiments.train_one import train
 
 __all__ = [
@@ -27,9 +27,8 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "build": ("build",),
-        "rows": ("TABLES", "Row", "extra_rows", "get_row", "rows"),
         "protocols": ("config_of", "protocol"),
+        "row_net": ("build",),
         "train_one": ("train",),
     },
 )

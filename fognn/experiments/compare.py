@@ -1,11 +1,9 @@
 r"""Comparison of networks with and without FOG on any data: ``fognn compare``."""
 
-import itertools
-import math
 import re
 import shlex
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,14 +12,15 @@ import pandas as pd
 from torch.nn import Module
 
 from fognn.data import UserData, open_user_data
-from fognn.experiments.compared import ComparedRun, chosen_entries, needs_import, networks
-from fognn.experiments.differences import Difference, difference_of
+from fognn.experiments.answer import note_of, sentence_of, winner_of
+from fognn.experiments.compared import ComparedRun, needs_import, networks
+from fognn.experiments.differences import difference_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.pool import Outcome, Progress, Summary
 from fognn.experiments.reproduce import reproduce, unfinished
 from fognn.experiments.results import compare_frame
 from fognn.experiments.search import Choice, search, trials
-from fognn.experiments.wording import FEW, METRICS, NONE, joined, pluralize
+from fognn.experiments.wording import METRICS, NONE, pluralize
 from fognn.training.config import DataConfig, setting_name
 from fognn.training.data import data_fingerprint
 from fognn.training.user_data import is_user_data, open_data
@@ -31,7 +30,7 @@ from fognn.utils.files import user_path
 from fognn.utils.own_code import asked
 from fognn.utils.own_code import import_file as import_python_file
 
-__all__ = ["CompareResult", "compare", "sentence_of", "winner_of"]
+__all__ = ["CompareResult", "compare"]
 
 RATES = (3e-3, 1e-3, 3e-4)
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -78,37 +77,30 @@ class CompareResult:
         return "\n".join(lines)
 
     def _table(self) -> str:
-        metric = METRICS[self.frame["metric"][0]]
-        split = "validation" if self.frame["figure"][0].startswith("val") else "test"
-        rows = []
-        for line in self.frame.itertuples():
-            gap, sd = (
-                difference_of(line),
-                "" if pd.isna(line.sd) else f" ± {metric.number(line.sd)}",
-            )
-            memory = NONE if pd.isna(line.peak_memory) else f"{line.peak_memory / 2**20:,.0f} MiB"
-            rows.append(
-                {
-                    "network": f"{line.network} ({line.note})" if line.note else line.network,
-                    "parameters": f"{line.parameters:,}",
-                    "lr": f"{line.lr:g}",
-                    f"{split} {metric.axis}": f"{metric.number(line.mean)}{sd}",
-                    "FOG − host": NONE if gap is None else metric.signed(gap.value),
-                    "95 % interval": metric.interval(gap.low, gap.high) or NONE if gap else NONE,
-                    "verdict": line.verdict or NONE,
-                    "s an epoch": f"{line.seconds_per_epoch:.2f}",
-                    "peak memory": memory,
-                }
-            )
+        frame, metric = self.frame, METRICS[self.frame["metric"][0]]
+        split = "validation" if frame["figure"][0].startswith("val") else "test"
+        gaps = [difference_of(line) for line in frame.itertuples()]
+        scores = zip(frame["mean"], frame["sd"], strict=True)
+        columns = {
+            "network": [f"{line.network}{note_of(line)}" for line in frame.itertuples()],
+            "parameters": frame["parameters"].map("{:,}".format),
+            "lr": frame["lr"].map("{:g}".format),
+            f"{split} {metric.axis}": [metric.figure(mean, sd) for mean, sd in scores],
+            "FOG − host": [NONE if gap is None else metric.signed(gap.value) for gap in gaps],
+            "95 % interval": [metric.interval(*gap[1:3]) if gap else "" for gap in gaps],
+            "verdict": frame["verdict"].replace("", NONE),
+            "s an epoch": frame["seconds_per_epoch"].map("{:.2f}".format),
+            "peak MiB": (frame["peak_memory"] // 2**20).map("{:,}".format, na_action="ignore"),
+        }
         title = (
-            f"{self.frame['data'][0]}: {metric.label} at the best validation epoch, "
+            f"{frame['data'][0]}: {metric.label} at the best validation epoch, "
             f"{metric.direction}; {pluralize(self.seeds, 'seed')}"
         )
-        return f"{title}\n\n{pd.DataFrame(rows).to_string(index=False)}"
+        return f"{title}\n\n{pd.DataFrame(columns).to_string(index=False, na_rep=NONE)}"
 
     def _command(self, folder: Path) -> str:
         if not folder.exists():  # measured on another machine
-            best = next(entry for entry in self.entries if folder == self.runs / _name(entry))
+            best = next(e for e in self.entries if e.key.rpartition("/")[2] == folder.name)
             return f"{best.result['command']} trains it"
         place = folder / "fold-1" if (folder / "fold-1").is_dir() else folder
         words = ["fognn", "predict", str(place), "INPUT", "-o", "predictions.csv"]
@@ -206,126 +198,54 @@ def compare(
     runs, results = user_path(runs), user_path(results)
     progress = Progress(len(planned) * (len(rates) + (seeds or 1) - 1), quiet)
 
-    def train(some: list[ComparedRun]) -> Summary:
-        options = {"shared": shared, "command": command, "progress": progress, "given": nets}
-        return reproduce(some, runs, results, workers, ray, quiet, **options)  # type: ignore[arg-type]
+    failed: list[Outcome] = []
 
-    comparison = _Comparison(planned, runs, results, train, rates, opened)
-    done = comparison.run(seeds, seconds, workers if isinstance(workers, int) else 1)
-    frame = compare_frame(comparison.chosen_entries(done))
-    notes = comparison.notes()
+    def train(some: list[ComparedRun]) -> Summary:
+        summary = reproduce(
+            some, runs, results, workers, ray, quiet,
+            shared=shared, command=command, progress=progress, given=nets,
+        )  # fmt: skip
+        failed.extend(summary.failed)
+        return summary
+
+    decay = planned[0].config.training.weight_decay
+    grid = [(rate, decay) for rate in rates]
+    _check_data(trials(planned, lambda _: grid), results, opened)
+    begin = clock.monotonic()
+    chosen, choices = search(planned, results, train, lambda _: grid, skip_failed=True)
+    done, needed = 1, (clock.monotonic() - begin) / len(rates)
+    lines = {entry.key: entry for entry in ledger_of(planned[0].table, results).entries()}
+    if chosen and seconds is not None:  # earlier runs take no time now
+        trained = sum(lines[run.key].result["seconds"] for run in chosen)
+        needed = max(needed, trained / (workers if isinstance(workers, int) else 1))
+    if chosen and seconds is None and seeds is not None:
+        train([_seeded(run, seed) for seed in range(1, seeds) for run in chosen])
+        done = seeds
+    while chosen and seconds is not None and (seeds is None or done < seeds):
+        some, start = [_seeded(run, done) for run in chosen], clock.monotonic()
+        if unfinished(some, runs, results) and start - begin + needed > seconds:
+            break
+        train(some)
+        needed = max(needed, clock.monotonic() - start)
+        done += 1
+    lines = {entry.key: entry for entry in ledger_of(planned[0].table, results).entries()}
+    keys = [_seeded(run, seed).key for run in chosen for seed in range(done)]
+    frame = compare_frame([lines[key] for key in keys if key in lines])
+    notes = _notes(planned, choices, failed, frame)
     if time is not None:
         notes.append(f"{pluralize(done, 'seed')} in the time of {time}")
     winner = winner_of(frame)
+    place = runs / planned[0].table
     return CompareResult(
         frame,
         sentence_of(frame),
-        tuple(comparison.choices),
+        tuple(choices),
         tuple(notes),
         done,
         None if winner is None else str(winner.network),
-        None if winner is None else runs / planned[0].table / _name(_best_entry(winner)),
-        runs / planned[0].table,
+        None if winner is None else place / _best_entry(winner).key.rpartition("/")[2],
+        place,
     )
-
-
-class _Comparison:
-    r"""The runs of a comparison: every learning rate with the first seed, then the other seeds with
-    the rate that has the best validation metric."""
-
-    def __init__(
-        self,
-        planned: Sequence[ComparedRun],
-        runs: Path,
-        results: Path,
-        train: Callable[[list[ComparedRun]], Summary],
-        rates: Sequence[float],
-        data: UserData | None,
-    ) -> None:
-        self.planned, self.runs, self.results, self.train = planned, runs, results, train
-        self.data = data
-        decay = planned[0].config.training.weight_decay
-        self.settings = [(rate, decay) for rate in rates]
-        self.choices: list[Choice] = []
-        self.chosen: list[ComparedRun] = []
-        self.failed: list[Outcome] = []
-        self.skipped: list[str] = []
-        self._check_data()
-
-    def run(self, seeds: int | None, seconds: float | None, workers: int) -> int:
-        r"""Trains all runs, within a time if it is given, and returns the number of seeds."""
-        begin = clock.monotonic()
-        self.chosen, self.choices = search(
-            self.planned, self.results, self._train, lambda _: self.settings, skip_failed=True
-        )
-        if not self.chosen:
-            return 1
-        if seconds is None:
-            assert seeds is not None
-            self._train([_seeded(run, seed) for seed in range(1, seeds) for run in self.chosen])
-            return seeds
-        lines = {entry.key: entry for entry in self._entries()}
-        needed = (clock.monotonic() - begin) / len(self.settings)
-        if self.skipped:  # the search did not take its whole time here
-            needed = sum(lines[run.key].result["seconds"] for run in self.chosen) / workers
-        done = 1
-        for seed in itertools.count(1) if seeds is None else range(1, seeds):
-            some = [_seeded(run, seed) for run in self.chosen]
-            todo, start = unfinished(some, self.runs, self.results), clock.monotonic()
-            if todo and start - begin + needed > seconds:
-                break
-            self._train(some)
-            if len(todo) == len(some):
-                needed = clock.monotonic() - start
-            done = seed + 1
-        return done
-
-    def chosen_entries(self, seeds: int) -> list[LedgerEntry]:
-        r"""Returns the ledger lines with the chosen rates, in the order of networks and seeds."""
-        lines = {entry.key: entry for entry in self._entries()}
-        keys = [_seeded(run, seed).key for run in self.chosen for seed in range(seeds)]
-        return chosen_entries([lines[key] for key in keys if key in lines], self.choices)
-
-    def notes(self) -> list[str]:
-        r"""Returns a line for each network or run that failed."""
-        lines, chosen = [], {choice.key for choice in self.choices}
-        for run in self.planned:
-            own = [one for one in self.failed if one.job.key.startswith(f"{run.search_key}-lr")]
-            if own and run.search_key not in chosen:
-                lines.append(f"{run.label} failed at all learning rates: {own[0].reason}")
-                continue
-            for one in own:
-                config = one.job.config
-                where = f"a learning rate of {config.training.lr:g}, seed {config.seed}"
-                lines.append(f"{run.label} failed at {where}: {one.reason}")
-        return lines + self._majority()
-
-    def _majority(self) -> list[str]:
-        r"""Returns a line for each network that only predicts the most frequent class."""
-        same = {e.label for e in self._entries() if e.result.get("majority_class")}
-        return [
-            f"{label} predicts the most frequent class for all of the test split." for label in same
-        ]
-
-    def _train(self, some: list[ComparedRun]) -> Summary:
-        summary = self.train(some)
-        self.failed += summary.failed
-        self.skipped += summary.skipped
-        return summary
-
-    def _entries(self) -> list[LedgerEntry]:
-        return ledger_of(self.planned[0].table, self.results).entries()
-
-    def _check_data(self) -> None:
-        r"""Raises if the ledger has runs of the comparison with other data of the same name."""
-        config = self.planned[0].config
-        keys = {run.key for run in trials(self.planned, lambda _: self.settings)}
-        known = {e.result.get("fingerprint") for e in self._entries() if e.key in keys} - {None}
-        if known and is_user_data(config.data) and known != {data_fingerprint(config, self.data)}:
-            raise ValueError(
-                f"compare: data {config.data.name!r} have changed since the runs in "
-                f"{self.results / self.planned[0].table}.jsonl: give another name (--name)"
-            )
 
 
 def _opened(data: Any, settings: Mapping[str, Any]) -> tuple[str, UserData | None]:
@@ -342,83 +262,45 @@ def _opened(data: Any, settings: Mapping[str, Any]) -> tuple[str, UserData | Non
     return str(data), open_data(DataConfig(str(data), **fields))
 
 
-def winner_of(frame: pd.DataFrame) -> Any:
-    r"""Returns the row of the network with the best validation metric, the mean over seeds;
-    :obj:`None` without networks. The test split is not used."""
-    if not len(frame):
-        return None
-    validation, higher = frame["validation"], METRICS[frame["metric"].iloc[0]].higher_is_better
-    return frame.loc[validation.idxmax() if higher else validation.idxmin()]
+def _check_data(runs: Sequence[ComparedRun], results: Path, data: UserData | None) -> None:
+    r"""Raises if the ledger has runs of the comparison with other data of the same name."""
+    config, ledger = runs[0].config, ledger_of(runs[0].table, results)
+    keys = {run.key for run in runs}
+    known = {e.result.get("fingerprint") for e in ledger.entries() if e.key in keys} - {None}
+    if known and is_user_data(config.data) and known != {data_fingerprint(config, data)}:
+        raise ValueError(
+            f"compare: data {config.data.name!r} have changed since the runs in {ledger.path}: "
+            "give another name (--name)"
+        )
 
 
-def sentence_of(frame: pd.DataFrame) -> str:
-    r"""Returns the answer in a sentence: for each host whether FOG is better or worse, or whether
-    the comparison is inconclusive, and what its intervals are over.
-
-    Args:
-        frame (DataFrame): The networks, from :func:`fognn.experiments.results.compare_frame`.
-    """
-    lines = list(frame.itertuples()) if len(frame) else []
-    found = [(line, gap) for line in lines if (gap := difference_of(line)) is not None]
-    if not found:
-        return "No host has runs with and without FOG, so there is nothing to compare."
-    sure = [(line, gap) for line, gap in found if line.verdict != "inconclusive"]
-    parts = [_finding(line, gap) for line, gap in sure]
-    unclear = [(line, gap) for line, gap in found if line.verdict == "inconclusive"]
-    each = [f"{line.host}{_note(line)} ({_amount(line, gap, True)})" for line, gap in unclear]
-    if each:
-        over = joined(list(dict.fromkeys(_over(gap) for _, gap in unclear)))
-        parts.append(f"with and without FOG, {joined(each)} over {over}: inconclusive")
-    text = "; ".join(parts)
-    few = [gap for line, gap in found if line.verdict.startswith("maybe")]
-    folds = any(gap.over == "fold" for _, gap in found)
-    if few:
-        why = "folds share training data" if folds else "another seed may show the opposite"
-        text += f"; {FEW}: {why}"
-    text = f"{text[:1].upper()}{text[1:]}."
-    if all(gap.low is None for _, gap in found):
-        return text
-    split = "folds, which share training data" if folds else "training seeds of one split"
-    return f"{text} The intervals are over {split}."
-
-
-def _finding(line: Any, gap: Difference) -> str:
-    verb = "was" if line.verdict.startswith("maybe") else "is"
-    adjective = line.verdict.removeprefix("maybe ")
-    how = f"{verb} {adjective} than {line.host} by {_amount(line, gap)} over {_over(gap)}"
-    return f"{line.network}{_note(line)} {how}"
-
-
-def _amount(line: Any, gap: Difference, signed: bool = False) -> str:
-    r"""The difference with half its interval, to two digits of the latter, and its unit."""
-    half = None if gap.low is None or gap.high is None else (gap.high - gap.low) / 2
-    # Equal differences of all seeds have an interval of rounding errors.
-    scale = half if half and half > 1e-4 * abs(gap.value) else abs(gap.value)
-    digits = min(8, max(0, 1 - math.floor(math.log10(scale)))) if scale else 1
-    text = f"{abs(gap.value):.{digits}f}"
-    if signed and float(text):
-        text = f"{'−' if gap.value < 0 else '+'}{text}"
-    text += "" if half is None else f" ± {half:.{digits}f}"
-    metric = METRICS[line.metric]
-    return f"{text} points of {metric.label}" if metric.percent else f"{text} {metric.label}"
-
-
-def _over(gap: Difference) -> str:
-    return pluralize(gap.pairs, gap.over)
-
-
-def _note(line: Any) -> str:
-    return f" ({line.note})" if line.note else ""
+def _notes(
+    planned: Sequence[ComparedRun],
+    choices: Sequence[Choice],
+    failed: Sequence[Outcome],
+    frame: pd.DataFrame,
+) -> list[str]:
+    r"""Returns a line for each network or run that failed, or that learnt nothing."""
+    lines, chosen = [], {choice.key for choice in choices}
+    for run in planned:
+        own = [one for one in failed if one.job.key.startswith(f"{run.search_key}-lr")]
+        if own and run.search_key not in chosen:
+            lines.append(f"{run.label} failed at all learning rates: {own[0].reason}")
+            continue
+        for one in own:
+            config = one.job.config
+            where = f"a learning rate of {config.training.lr:g}, seed {config.seed}"
+            lines.append(f"{run.label} failed at {where}: {one.reason}")
+    for line in frame.itertuples():
+        if any(entry.result.get("majority_class") for entry in line.entries):
+            lines.append(f"{line.network} only predicts the most frequent class.")
+    return lines
 
 
 def _best_entry(line: Any) -> LedgerEntry:
     best = max if METRICS[line.metric].higher_is_better else min
     found: LedgerEntry = best(line.entries, key=lambda e: e.result["val"]["best"]["items"])
     return found
-
-
-def _name(entry: LedgerEntry) -> str:
-    return entry.key.rpartition("/")[2]
 
 
 def _seeded(run: ComparedRun, seed: int) -> ComparedRun:

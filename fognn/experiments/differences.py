@@ -11,16 +11,7 @@ from scipy.stats import t as student_t
 from fognn.experiments.ledger import LedgerEntry
 from fognn.experiments.wording import METRICS, pluralize
 
-__all__ = [
-    "Difference",
-    "Estimate",
-    "difference_of",
-    "estimate",
-    "paired_difference",
-    "score_of",
-    "value_of",
-    "verdict_of",
-]
+__all__ = ["Difference", "difference_of", "estimate", "paired_difference", "verdict_of"]
 
 
 class Estimate(NamedTuple):
@@ -64,15 +55,8 @@ class Difference(NamedTuple):
 
 
 def score_of(scores: Mapping[str, Any], at: str, over: str) -> dict[str, Any]:
-    r"""Returns the scores and the average that a table shows, ``{"split", "at", "over", "value"}``:
-    on the test split; without one, as on IMDB-MULTI, on the validation split at the best epoch,
-    over items.
-
-    Args:
-        scores (dict): The result of a run, or of a fold.
-        at (str): The epoch: ``"last"`` or ``"best"``.
-        over (str): The average: over ``"batches"`` or over ``"items"``.
-    """
+    r"""Returns the figure of a run, or of a fold, that a table shows: on the test split; without
+    one, as on IMDB-MULTI, on the validation split at the best epoch, over items."""
     split = "test"
     if scores["test"] is None:
         split, at, over = "val", "best", "items"
@@ -86,15 +70,8 @@ def value_of(entry: LedgerEntry, at: str, over: str) -> float:
 def paired_difference(
     ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
 ) -> Difference | None:
-    r"""Returns the difference of two networks, the first minus the second; :obj:`None` if they have
-    no seed in common.
-
-    Args:
-        ours (list): Runs of the first network.
-        theirs (list): Runs of the second network.
-        at (str): The epoch, as in :func:`score_of`.
-        over (str): The average, as in :func:`score_of`.
-    """
+    r"""Returns the difference of the runs of two networks, the first minus the second; :obj:`None`
+    if they have no seed in common."""
     first, second = ({entry.seed: entry for entry in runs} for runs in (ours, theirs))
     common = [(first[seed], second[seed]) for seed in first if seed in second]
     if not common:
@@ -121,13 +98,7 @@ def verdict_of(difference: Difference | None, metric: str, decides: bool = True)
     ``"worse"`` if it is on the other side, and ``"inconclusive"`` if it has 0 in it. One or two
     seeds decide nothing: their difference is ``"maybe better"`` or ``"maybe worse"``. The same is
     true of an interval over the folds of one run, which is too narrow. Without a common run it is
-    ``"not measured"``.
-
-    Args:
-        difference (Difference, optional): The first network minus the second.
-        metric (str): The metric.
-        decides (bool, optional): If set to :obj:`False`, no interval decides.
-            (default: :obj:`True`)
+    ``"not measured"``. Without ``decides``, no interval decides.
     """
     if difference is None:
         return "not measured"

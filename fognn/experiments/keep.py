@@ -34,15 +34,6 @@ def add_to_ledger(
 
     Without the checkpoint of that epoch in the run folder, the line has no weights. If the process
     is killed between the two files, the same call repairs the line.
-
-    Args:
-        run (Run): The run.
-        folder (Path): The run folder.
-        results (Path): The folder of the ledgers.
-        weights (str, optional): The folder of the weights. (default: see :func:`weights_beside`)
-
-    Returns:
-        The line.
     """
     entry = ledger_entry(run, folder)
     place = weights_beside(results) if weights is None else user_path(weights)

@@ -12,7 +12,7 @@ from fognn.data.catalog import dataset_info
 from fognn.data.opening import is_python_name
 from fognn.data.pyg_datasets import is_pyg_name
 from fognn.data.user_data import UserData
-from fognn.experiments.build import image_settings, model_settings, name_of
+from fognn.experiments.row_net import image_settings, model_settings, name_of
 from fognn.experiments.rows import Row, all_rows
 from fognn.models import list_models
 from fognn.models.registry import HOSTS

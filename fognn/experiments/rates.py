@@ -18,11 +18,7 @@ __all__ = ["pair_settings", "rates_frame"]
 
 def pair_settings(run: TableRun) -> list[Setting]:
     r"""Returns the learning rates and weight decays that the paper gives a host and the host with
-    FOG, the highest rate first; those of its own row if there is no such pair.
-
-    Args:
-        run (TableRun): A run of the host, or of the host with FOG.
-    """
+    FOG, the highest rate first; those of its own row if there is no such pair."""
     own = run.paper
     pair = [
         row for row in rows_of(run.table) if row == own or is_host(own, row) or is_host(row, own)
@@ -40,10 +36,6 @@ def rates_frame(table: str, results: str | Path = "results") -> pd.DataFrame:
     :obj:`None` without a search), ``tries`` (of each, or ``"not equal"``), and three
     :class:`Difference`, or :obj:`None`: ``printed`` (with the paper's settings), ``fair`` (with the
     chosen ones) and ``settings`` (the first minus the second, over the seeds that have both).
-
-    Args:
-        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
-        results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
     """
     results = readable(results)
     entries = {entry.key: entry for entry in ledger_of(table, results).entries()}

@@ -6,7 +6,10 @@ A recipe is no state of a run: its settings are written to ``config.yaml`` like 
 import dataclasses
 import inspect
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
+
+import yaml
 
 from fognn.data import UserData
 from fognn.data.opening import is_python_name
@@ -26,30 +29,8 @@ __all__ = ["BUDGET", "RECIPES", "default_settings", "recipe"]
 BUDGET = 103_900
 """The number of parameters of a recipe's network within 1 %, so that it has at most 105,000."""
 
-RECIPES: dict[str, dict[str, Any]] = {
-    "modern": {
-        "data.rwse": 20,
-        "model.layers": 10,
-        "model.dropout": 0.0,
-        "model.ffn": 2,
-        "model.edge_features": True,
-        "model.readout": "sum",
-        "model.head": "mlp",
-        "model.fog_act": "tanh",
-        "model.fog_act_first": False,
-        "training.optimizer": "adamw",
-        "training.lr": 1e-3,
-        "training.weight_decay": 1e-5,
-        "training.schedule": "cosine",
-        "training.epochs": 400,
-        "training.warmup": 5,
-        "training.min_lr": 0.0,
-        "training.clip": 1.0,
-        "training.batch_size": 64,
-    },
-}
-"""The settings of each recipe. Those that do not fit the data or the network are left out, see
-:func:`recipe`."""
+RECIPES = ("modern",)
+"""The recipes, each a file of settings. Those that do not fit are left out, see :func:`recipe`."""
 
 _WIDTHS = ("channels", "hidden", "head_channels", "fog_channels", "h1", "h2")
 
@@ -71,20 +52,12 @@ def recipe(
     defaults of :func:`fognn.create_model`. Left out are edge features if the data have none or the
     network's layers do not take them, the readout if outputs are not on graphs, and for one graph
     the random-walk encodings and the batch size. The warm-up is at most a quarter of the epochs.
-
-    Args:
-        name (str): A recipe of :obj:`RECIPES`.
-        data (str): The data, as in :func:`fognn.experiments.protocol`.
-        model (str): The network, as in :func:`fognn.experiments.protocol`.
-        seed (int, optional): The seed. (default: :obj:`0`)
-        values (dict, optional): Settings to change, by name, which come before those of the
-            recipe. (default: :obj:`None`)
-        opened (UserData, optional): The user's data, if they are open. (default: opened here)
     """
-    checks.known("train", "recipe", name, RECIPES)
+    checks.one_of("train", "recipe", name, RECIPES)
     given = {setting_name(key): value for key, value in (values or {}).items()}
     of_data = {key: value for key, value in given.items() if key.startswith("data.")}
-    usual = dict(RECIPES[name])
+    text = files("fognn.experiments").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    usual: dict[str, Any] = yaml.safe_load(text)
     base = protocol(data, model, seed, of_data, opened)
     if few_shot(base.data):
         raise ValueError(f"train: recipe must be None for images, got {name!r}")
@@ -141,10 +114,6 @@ def _fits(setting: str, name: str, task: Task) -> bool:
 def default_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     r"""Returns the settings of a network that are not given, with their default values: the paper's
     row of the same network may have others, which ``fognn train`` would take.
-
-    Args:
-        name (str): The network.
-        settings (dict): The settings that are given, ``channels`` among them.
     """
     host, _, fog = name.rpartition("+") if name.endswith("fog") else (name, "", "")
     found: dict[str, Any] = {}

@@ -113,7 +113,8 @@ def _train_all(
         with StopSignals() as signals:
             while queue or running:
                 while queue and pool.free:
-                    view.note(f"{queue[0].key}: begins")
+                    if not isinstance(pool, PoolHere):
+                        view.note(f"{queue[0].key}: begins")
                     pool.start(queue.popleft())
                     running += 1
                 for outcome in pool.wait(0.5):

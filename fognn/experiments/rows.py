@@ -11,24 +11,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Table:
-    r"""A table of the paper, or of our own.
+    r"""A table of the paper, or of our own."""
 
-    Args:
-        number (int, optional): Its number in the paper; :obj:`None` for a table of our own.
-        title (str): Its subject.
-        at (str, optional): The epoch whose figures it shows, and whose weights are kept:
-            ``"last"``, or ``"best"`` for the best validation metric. (default: :obj:`"last"`)
-        over (str, optional): The average that it shows: over ``"batches"`` or over ``"items"``.
-            (default: :obj:`"batches"`)
-        difference (str, optional): The paired difference that it shows: of each network with FOG
-            and its host, or of FOG and each of its controls. (default: :obj:`"FOG - host"`)
-    """
-
-    number: int | None
+    number: int | None  # in the paper
     title: str
-    at: str = "last"
-    over: str = "batches"
-    difference: str = "FOG - host"
+    at: str = "last"  # the epoch whose figures it shows, and whose weights are kept: or "best"
+    over: str = "batches"  # the average that it shows: or "items"
+    difference: str = "FOG - host"  # the paired difference that it shows
 
 
 TABLES = {
@@ -52,111 +41,49 @@ TABLES = {
 @dataclass(frozen=True, kw_only=True)
 class Row:
     r"""A row of one of the paper's tables: the network, its training and the printed figures; or a
-    row of our own, without printed figures.
+    row of our own, without printed figures. Names of datasets and networks are the paper's."""
 
-    Args:
-        id (str): The unique name, such as ``"zinc/gcn+fog"``, which never changes: the name of its
-            table in :obj:`TABLES`, and its name in the table.
-        title (str): The subject of the table.
-        dataset (str): The dataset, as named in the paper.
-        model (str): The network, as named in the paper.
-        layers (int): Number of layers.
-        channels (tuple): The width of each layer; a single number is the width of all layers.
-        readout (str): The outputs of the network: ``"node"``, ``"edge"``, ``"query"``, or the
-            pooling of the nodes of a graph.
-        lr (float): The initial learning rate.
-        weight_decay (float): The weight of the L2 penalty.
-        schedule (str): ``"plateau"``, with ``patience`` and ``min_lr``, ``"step"``, with ``step``
-            and ``epochs``, or ``"cosine"``, with ``min_lr`` and ``epochs``.
-        batch_size (int): Number of graphs, or few-shot episodes, in a batch.
-        metric (str): ``"accuracy"`` in %, ``"mae"`` or ``"f1"``.
-        table (int, optional): The number of the table; :obj:`None` for a row of our own.
-            (default: :obj:`None`)
-        params (int, optional): The printed number of parameters (of the graph part, for few-shot);
-            for a control, the number that its network has. (default: :obj:`None`)
-        mean (float, optional): The printed mean over seeds. (default: :obj:`None`)
-        sd (float, optional): The printed standard deviation. (default: :obj:`None`)
-        h1 (int, optional): FOG's :math:`C_{h1}`. (default: :obj:`None`)
-        h2 (int, optional): FOG's :math:`C_{h2}`. (default: :obj:`None`)
-        p (int, optional): FOG's output channels. (default: :obj:`None`)
-        q (int, optional): The host's output channels, with FOG. (default: :obj:`None`)
-        fc1 (int, optional): Width of the head's first hidden layer. (default: :obj:`None`)
-        fc2 (int, optional): Width of the head's second hidden layer. (default: :obj:`None`)
-        heads (tuple, optional): Number of attention heads of each layer. (default: :obj:`None`)
-        norm (str, optional): GCN's norm: ``"sym"`` or ``"mean"``. (default: :obj:`None`)
-        patience (int, optional): As in :class:`fognn.training.TrainingConfig`.
-            (default: :obj:`None`)
-        min_lr (float, optional): As in :class:`fognn.training.TrainingConfig`.
-            (default: :obj:`None`)
-        epochs (int, optional): Maximum number of epochs (iterations, for few-shot).
-            (default: :obj:`None`)
-        step (int, optional): Epochs (iterations, for few-shot) between two reductions of the
-            learning rate. (default: :obj:`None`)
-        steps (int, optional): Number of iterations in an epoch, for few-shot.
-            (default: :obj:`None`)
-        n_query (int, optional): Number of queries in an episode, for few-shot.
-            (default: :obj:`None`)
-        episodes (int, optional): Number of episodes to validate and to test on, for few-shot.
-            (default: :obj:`None`)
-        dropout (float, optional): The probability of dropout. (default: :obj:`0.0`)
-        note (str, optional): Contradictions within the paper, and how they were resolved.
-            (default: :obj:`""`)
-        published (float, optional): A figure of another publication. (default: :obj:`None`)
-        published_by (str, optional): That publication. (default: :obj:`""`)
-        settings (dict, optional): Further settings of the network, as
-            :func:`fognn.models.create_model` takes them. (default: :obj:`{}`)
-        values (dict, optional): Further settings of the run by name, such as
-            ``{"training.clip": 1.0}``. (default: :obj:`{}`)
-        fraction (float, optional): Fraction of each split to use. (default: :obj:`None`)
-        inputs (str, optional): The inputs of the network, if other rows of its table with the same
-            network have more, such as ``"atoms only"``. (default: :obj:`""`)
-        control (str, optional): What distinguishes a row of the table ``controls`` from others with
-            the same network, such as ``"concat"``. (default: :obj:`""`)
-        reference (str, optional): The id of the row that a control is compared with.
-            (default: :obj:`""`)
-    """
-
-    id: str
+    id: str  # "zinc/gcn+fog": the name of its table in TABLES, and in the table; never changes
     title: str
     dataset: str
     model: str
     layers: int
-    channels: tuple[int, ...]
-    readout: str
+    channels: tuple[int, ...]  # of each layer; a single number is that of all layers
+    readout: str  # "node", "edge", "query", or the pooling of a graph
     lr: float
     weight_decay: float
-    schedule: str
-    batch_size: int
+    schedule: str  # "plateau", "step" or "cosine"
+    batch_size: int  # graphs, or few-shot episodes
     metric: str
-    table: int | None = None
-    params: int | None = None
+    table: int | None = None  # of the paper
+    params: int | None = None  # as printed: of the graph part, for few-shot
     mean: float | None = None
     sd: float | None = None
     h1: int | None = None
     h2: int | None = None
-    p: int | None = None
-    q: int | None = None
-    fc1: int | None = None
+    p: int | None = None  # channels of FOG
+    q: int | None = None  # channels of the host beside it
+    fc1: int | None = None  # widths of the head
     fc2: int | None = None
     heads: tuple[int, ...] | None = None
-    norm: str | None = None
+    norm: str | None = None  # of GCN: "sym" or "mean"
     patience: int | None = None
     min_lr: float | None = None
-    epochs: int | None = None
+    epochs: int | None = None  # iterations, for few-shot; so is step
     step: int | None = None
-    steps: int | None = None
+    steps: int | None = None  # iterations in an epoch, for few-shot
     n_query: int | None = None
     episodes: int | None = None
     dropout: float = 0.0
-    note: str = ""
-    published: float | None = None
+    note: str = ""  # contradictions within the paper, and how they were resolved
+    published: float | None = None  # a figure of another publication
     published_by: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    fraction: float | None = None
-    inputs: str = ""
-    control: str = ""
-    reference: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)  # of the network
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)  # of the configuration
+    fraction: float | None = None  # of each split
+    inputs: str = ""  # what is left out of the inputs
+    control: str = ""  # what a control changes
+    reference: str = ""  # the id of the row that it is a control of
 
     @property
     def few_shot(self) -> bool:
@@ -214,11 +141,7 @@ def all_rows() -> list[Row]:
 
 
 def rows_of(table: str) -> list[Row]:
-    r"""Returns the rows of a table.
-
-    Args:
-        table (str): One of :obj:`TABLES`.
-    """
+    r"""Returns the rows of one of :obj:`TABLES`."""
     return [row for row in all_rows() if row.id.partition("/")[0] == table]
 
 

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -13,23 +13,7 @@ from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
 from fognn.experiments.pool import Summary
 from fognn.experiments.tables import Run
 
-__all__ = [
-    "DECAYS",
-    "GRID",
-    "RATES",
-    "SEARCHED",
-    "Choice",
-    "Setting",
-    "Trial",
-    "choices_of",
-    "choose",
-    "grid",
-    "search",
-    "table_entries",
-    "trials",
-    "with_choice",
-    "without_trials",
-]
+__all__ = ["DECAYS", "RATES", "Choice", "choices_of", "search", "table_entries", "trials"]
 
 SEARCHED = ("training.lr", "training.weight_decay")
 RATES = (1e-2, 5e-3, 1e-3, 5e-4)
@@ -44,15 +28,8 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 class Trial(BaseModel):
-    r"""One run of a search.
-
-    Args:
-        key (str): The key of its line in the ledger.
-        lr (float): Its learning rate.
-        weight_decay (float): Its weight decay.
-        score (float, optional): Its validation metric over items, at its best epoch; :obj:`None`
-            if the run failed.
-    """
+    r"""One run of a search, with its validation metric over items at its best epoch; :obj:`None` if
+    the run failed."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -64,23 +41,8 @@ class Trial(BaseModel):
 
 class Choice(KeyedLine):
     r"""The trials of a search and its choice: the trial with the best validation metric over items,
-    each at its own best epoch. The test split is not used.
-
-    Args:
-        key (str): The key of the run with the row's own learning rate and weight decay, see
-            :attr:`fognn.experiments.tables.Run.search_key`.
-        table (str): As in :class:`fognn.experiments.tables.Run`.
-        row (str): As in :class:`fognn.experiments.tables.Run`.
-        variant (str): As in :class:`fognn.experiments.tables.Run`.
-        label (str): As in :class:`fognn.experiments.tables.Run`.
-        seed (int): The seed of all trials.
-        metric (str): Name of the metric.
-        higher_is_better (bool): Whether a higher metric is better.
-        lr (float): The chosen learning rate.
-        weight_decay (float): The chosen weight decay.
-        tried (tuple): All trials, in the order of the grid.
-        figure (str, optional): The figure that was compared. (default: :obj:`"val.best.items"`)
-    """
+    each at its own best epoch. The test split is not used. Its key is that of
+    :attr:`fognn.experiments.tables.Run.search_key`."""
 
     table: str
     row: str
@@ -113,14 +75,8 @@ def choices_of(table: str, results: str | Path) -> JsonLines[Choice]:
 
 
 def grid(run: AnyRun, settings: Sequence[Setting] = GRID) -> list[AnyRun]:
-    r"""Returns a run for each pair of a learning rate and a weight decay.
-
-    Args:
-        run (Run): The run to vary. The run with its own learning rate and weight decay keeps its
-            key, so it is not trained twice.
-        settings (list, optional): The learning rates and weight decays. (default: the paper's
-            grid)
-    """
+    r"""Returns a run for each pair of a learning rate and a weight decay. The run with its own
+    ones keeps its key, so it is not trained twice."""
     return [_with_values(run, lr, decay) for lr, decay in settings]
 
 
@@ -130,51 +86,29 @@ def choose(
     trials: Sequence[Run] | None = None,
     failed: Collection[str] = (),
 ) -> Choice | None:
-    r"""Chooses learning rate and weight decay by the validation metric; the first of the grid if
-    several are equal.
-
-    Args:
-        run (Run): The argument of :func:`grid`.
-        entries (list): Lines of the ledger, with all runs of the grid.
-        trials (list, optional): The runs of the grid. (default: the paper's grid)
-        failed (list, optional): Keys of trials that failed, which are not chosen.
-            (default: :obj:`()`)
-
-    Returns:
-        The choice; :obj:`None` if all trials failed.
-    """
+    r"""Chooses learning rate and weight decay by the validation metric of the trials, the runs of
+    :func:`grid`; the first if several are equal, :obj:`None` if all failed."""
     known = {entry.key: entry for entry in entries}
     trials = grid(run) if trials is None else trials
     missing = [trial.key for trial in trials if trial.key not in {*known, *failed}]
     if missing:
         raise ValueError(f"search: {len(missing)} runs are missing, such as {missing[0]!r}")
-    tried = tuple(
-        Trial(
-            key=trial.key,
-            lr=trial.config.training.lr,
-            weight_decay=trial.config.training.weight_decay,
-            score=known[trial.key].result["val"]["best"]["items"] if trial.key in known else None,
-        )
-        for trial in trials
-    )
+    tried = tuple(_trial(trial, known.get(trial.key)) for trial in trials)
     finished = {trial: trial.score for trial in tried if trial.score is not None}
     if not finished:
         return None
     higher = known[next(iter(finished)).key].result["higher_is_better"]
     best = (max if higher else min)(finished, key=lambda trial: finished[trial])
-    return Choice(
-        key=run.search_key,
-        table=run.table,
-        row=run.row,
-        variant=run.variant,
-        label=run.label,
-        seed=run.config.seed,
-        metric=run.config.training.metric,
-        higher_is_better=higher,
-        lr=best.lr,
-        weight_decay=best.weight_decay,
-        tried=tried,
-    )
+    names: dict[str, Any] = {k: getattr(run, k) for k in ("table", "row", "variant", "label")}
+    names |= {"metric": run.config.training.metric, "higher_is_better": higher}
+    names |= {"lr": best.lr, "weight_decay": best.weight_decay, "tried": tried}
+    return Choice(key=run.search_key, seed=run.config.seed, **names)
+
+
+def _trial(run: Run, entry: LedgerEntry | None) -> Trial:
+    score = None if entry is None else entry.result["val"]["best"]["items"]
+    training = run.config.training
+    return Trial(key=run.key, lr=training.lr, weight_decay=training.weight_decay, score=score)
 
 
 def with_choice(run: AnyRun, choice: Choice) -> AnyRun:
@@ -196,12 +130,7 @@ def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) ->
 
 
 def table_entries(results: str | Path, table: str) -> list[LedgerEntry]:
-    r"""Returns the runs of a table from its ledger, without the trials of searches.
-
-    Args:
-        results (str): The folder of the ledgers, see :func:`fognn.experiments.ledger.readable`.
-        table (str): One of :obj:`fognn.experiments.rows.TABLES`, or ``"compare/NAME"``.
-    """
+    r"""Returns the runs of a table from its ledger, without the trials of searches."""
     results = readable(results)
     return without_trials(ledger_of(table, results).entries(), choices_of(table, results).read())
 
@@ -227,8 +156,8 @@ def search(
         train (Callable): Trains runs and adds them to the ledgers.
         settings (Callable, optional): Returns the learning rates and weight decays to try for a
             run. (default: the paper's grid)
-        skip_failed (bool, optional): If set to :obj:`True`, a trial that fails is not chosen, and
-            a row whose trials all fail is left out. (default: :obj:`False`, which raises)
+        skip_failed (bool, optional): If set to :obj:`True`, leaves out rows whose trials all fail.
+            (default: :obj:`False`, which raises)
 
     Returns:
         The runs with the chosen learning rates and weight decays, and the choices.

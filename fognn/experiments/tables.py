@@ -9,8 +9,8 @@ from typing import Any
 
 from fognn.data.opening import PYTHON, is_python_name
 from fognn.data.pyg_datasets import PREFIX, is_pyg_name
-from fognn.experiments.build import model_settings
 from fognn.experiments.protocols import config_of
+from fognn.experiments.row_net import model_settings
 from fognn.experiments.rows import TABLES, Row, get_row, rows_of
 from fognn.training import Config
 from fognn.training.config import setting_name
@@ -18,21 +18,7 @@ from fognn.training.data import PLAIN_ZINC
 from fognn.training.user_data import is_user_data, user_data_name
 from fognn.utils import checks
 
-__all__ = [
-    "TABLES",
-    "Run",
-    "TableRun",
-    "host_variant",
-    "is_host",
-    "label_of",
-    "other_key",
-    "plan",
-    "portable",
-    "row_named",
-    "run_folder",
-    "runs_of",
-    "variant_of",
-]
+__all__ = ["TABLES", "Run", "TableRun", "label_of", "plan", "run_folder", "runs_of"]
 
 # Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
 # parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
@@ -51,25 +37,13 @@ _FEW_SHOT_VARIANT = "neighbours=all"
 
 @dataclass(frozen=True)
 class Run:
-    r"""One of many runs: of a table, see :class:`TableRun`, or of a comparison.
+    r"""One of many runs: of a table, see :class:`TableRun`, or of a comparison."""
 
-    Args:
-        table (str): One of :obj:`fognn.experiments.rows.TABLES`, or ``"compare/NAME"``.
-        row (str): The id of its row.
-        variant (str): The setting of the network that we changed, such as ``"norm=sym"``; empty for
-            the row itself.
-        label (str): Its name in the table, such as ``"GCN (norm=sym)"``.
-        config (Config): The run.
-    """
-
-    table: str
-    row: str
-    variant: str
-    label: str
+    table: str  # one of TABLES, or "compare/NAME"
+    row: str  # the id of its row
+    variant: str  # the setting of the network that we changed: "norm=sym"; empty for the row itself
+    label: str  # its name in the table: "GCN (norm=sym)"
     config: Config
-
-    keeps_weights = False
-    r"""Whether its weights are kept."""
 
     @property
     def name(self) -> str:
@@ -111,7 +85,7 @@ class TableRun(Run):
         return self.config.identity() == self.protocol.identity()
 
     @property
-    def keeps_weights(self) -> bool:  # type: ignore[override]
+    def keeps_weights(self) -> bool:
         r"""Whether its weights are kept: it is trained by the row's own protocol, on all of the
         data, and no earlier table has the same run."""
         if not self.follows_protocol or self.config.data.fraction < 1.0:
@@ -157,12 +131,7 @@ def _known_runs() -> dict[str, list[tuple[str, Row, str]]]:
 
 def run_folder(config: Config, root: str | Path = "runs") -> Path:
     r"""Returns the default folder of a run: ``runs/zinc/gcn+fog-seed0`` for a run of the tables,
-    and ``runs/zinc/gcn+fog-seed0-1f2e3d4c``, with a digest of its settings, for any other.
-
-    Args:
-        config (Config): The run.
-        root (str, optional): The folder of all run folders. (default: :obj:`"runs"`)
-    """
+    and ``runs/zinc/gcn+fog-seed0-1f2e3d4c``, with a digest of its settings, for any other."""
     known = runs_of(config)
     return Path(root) / (known[0].key if known else other_key(config))
 
@@ -255,13 +224,8 @@ def _candidates(table: str, ours: bool = True) -> list[tuple[Row, str]]:
 
 
 def row_named(what: str, table: str, name: str) -> tuple[str, str]:
-    r"""Returns the id and the variant of the one row that a name selects, see :func:`plan`.
-
-    Args:
-        what (str): The function and the argument that have the name, for errors.
-        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
-        name (str): The name.
-    """
+    r"""Returns the id and the variant of the one row that a name selects, see :func:`plan`; errors
+    begin with ``what``."""
     found = _filtered(what, _candidates(table), [name])
     if len(found) > 1:
         slugs = ", ".join(_slug(*chosen) for chosen in found)
@@ -337,12 +301,7 @@ def host_variant(row: Row, variant: str) -> str:
 
 
 def is_host(host: Row, row: Row) -> bool:
-    r"""Whether a row is that of the same network without FOG, and not a control.
-
-    Args:
-        host (Row): The row in question.
-        row (Row): The row of a network with FOG.
-    """
+    r"""Whether the first row is that of the same network without FOG, and not a control."""
     return (
         f"{host.model}+FOG" == row.model
         and (host.dataset, host.inputs) == (row.dataset, row.inputs)

@@ -22,22 +22,12 @@ _ERRORS = (FognnError, ValueError, OSError, ImportError)
 
 @dataclass(frozen=True)
 class Check:
-    r"""The verification of the weights of one row.
-
-    Args:
-        name (str): The name of the weights, such as ``"zinc/gcn+fog"``.
-        seed (int, optional): The seed of their run; :obj:`None` if no line names the file.
-        digits (int): The number of decimals with which tables show the figures.
-        ledger (tuple): The figures of the ledger, over batches and over items, at the epoch whose
-            weights are kept: that of :class:`fognn.experiments.rows.Table`.
-        here (tuple, optional): The same figures, measured here. (default: :obj:`()`)
-        problem (str, optional): The reason why they could not be measured. (default: :obj:`""`)
-        note (str, optional): A possible reason why they differ. (default: :obj:`""`)
-    """
+    r"""The verification of the weights of one row: its figures over batches and over items in the
+    ledger and here, and why they could not be measured, or differ."""
 
     name: str
-    seed: int | None
-    digits: int
+    seed: int | None  # None if no line names the file
+    digits: int  # with which tables show the figures
     ledger: tuple[float, ...]
     here: tuple[float, ...] = ()
     problem: str = ""
@@ -59,17 +49,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    r"""The weights of some tables that are to be verified.
-
-    Args:
-        entries (tuple): The ledger lines that name a file of weights.
-        weights (Path): The folder of the weights.
-        unnamed (tuple): Files in the folder that no line names.
-        without (tuple): The names of measured rows that have no weights, although they should.
-        data (Path, optional): The folder with the files of the datasets. (default: :obj:`None`)
-        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`"auto"`)
-    """
+    r"""The weights of some tables: the ledger lines that name a file, files that no line names, and
+    the names of measured rows that have no weights, although they should."""
 
     entries: tuple[LedgerEntry, ...]
     weights: Path

@@ -23,16 +23,7 @@ CLAIMS = {
 
 @dataclass(frozen=True)
 class Metric:
-    r"""The description of a metric.
-
-    Args:
-        label (str): Its name.
-        loss (str, optional): The loss that is minimised with it, with its unit.
-            (default: :obj:`"cross-entropy loss (nats)"`)
-        percent (bool, optional): Whether its unit is per cent. (default: :obj:`False`)
-        higher_is_better (bool, optional): Whether higher values are better.
-            (default: :obj:`True`)
-    """
+    r"""The name of a metric, the loss that is minimised with it, and its direction."""
 
     label: str
     loss: str = "cross-entropy loss (nats)"
@@ -52,6 +43,11 @@ class Metric:
     def number(self, value: float) -> str:
         r"""The value without its unit, with at least as many digits as the paper prints."""
         return f"{value:.{3 if self.percent else 4}f}"
+
+    def figure(self, mean: float, sd: float | None) -> str:
+        r"""A mean, and its standard deviation if there is one: ``0.3280 ± 0.0040``."""
+        known = sd is not None and sd == sd
+        return self.number(mean) + (f" ± {self.number(sd)}" if known and sd is not None else "")
 
     def signed(self, difference: float) -> str:
         r"""A difference of two values with its sign; none if it rounds to 0."""

@@ -16,7 +16,7 @@ __all__ = ["commit", "cores", "device_of", "environment", "peak_memory", "report
 
 # Runs of a clone add to its ledgers and weights, which changes no code.
 _ADDED = (":(exclude)results", ":(exclude)weights")
-_PACKAGES = ("torch", "torch_geometric", "lightning", "torchmetrics", "numpy")
+_PACKAGES = ("torch", "torch_geometric", "lightning_fabric", "torchmetrics", "numpy")
 
 
 def environment() -> dict[str, Any]:

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import torch
-from lightning.fabric import Fabric
-from lightning.fabric.strategies.ddp import DDPStrategy
+from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
 from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
 from torch.nn import Module, SyncBatchNorm
 from torch.nn.parallel import DistributedDataParallel

@@ -21,7 +21,7 @@ def make_logger(name: str, folder: Path, config: Config) -> Any:
     """
     logger: Any
     if name == "tensorboard":
-        from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+        from lightning_fabric.loggers.tensorboard import TensorBoardLogger
 
         # TensorBoard would create a separate run for the hyperparameters.
         return TensorBoardLogger(folder, name="tensorboard", version="")

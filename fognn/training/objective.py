@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from lightning.fabric import Fabric
+from lightning_fabric import Fabric
 from torch import Tensor
 from torchmetrics import MeanAbsoluteError, MeanSquaredError, Metric
 from torchmetrics.classification import BinaryF1Score, MulticlassAccuracy, MulticlassRecall

@@ -13,11 +13,11 @@ from kept_runs import use_tiny_data
 from ledger_entries import entry
 
 from fognn.experiments import Row, config_of, get_row, rows
-from fognn.experiments.build import build, model_settings, name_of
 from fognn.experiments.comparison import compare
 from fognn.experiments.keep import enter
 from fognn.experiments.ledger import Ledger
 from fognn.experiments.protocols import command_of, protocol
+from fognn.experiments.row_net import build, model_settings, name_of
 from fognn.experiments.rows import _rows, rows_of
 from fognn.experiments.tables import _known_runs, plan, run_folder, runs_of
 from fognn.experiments.verification import verify

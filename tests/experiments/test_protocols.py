@@ -9,8 +9,8 @@ from torch.nn import Conv2d
 from fognn.data.catalog import CATALOG
 from fognn.data.graph_files import write_graphs
 from fognn.experiments import Row, config_of, extra_rows, protocol, rows
-from fognn.experiments.build import name_of
 from fognn.experiments.protocols import command_of
+from fognn.experiments.row_net import name_of
 from fognn.experiments.tables import TABLES, plan
 from fognn.models import count_parameters, list_models
 from fognn.training import TrainingConfig

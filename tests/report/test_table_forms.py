@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fognn.experiments import rows
-from fognn.experiments.build import name_of
+from fognn.experiments.row_net import name_of
 from fognn.models import list_models
 from fognn.report.tables.forms import as_latex, as_markdown, as_text
 from fognn.report.tables.models import report_models

@@ -25,7 +25,7 @@ def test_versions_are_those_of_the_packages() -> None:
     assert versions["fognn"] == fognn.__version__
     assert versions["python"] == platform.python_version()
     assert versions["torch"] == torch.__version__
-    for package in ("torch_geometric", "lightning", "torchmetrics", "numpy"):
+    for package in ("torch_geometric", "lightning_fabric", "torchmetrics", "numpy"):
         assert versions[package] == version(package)
 
 

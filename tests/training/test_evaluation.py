@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from lightning.fabric import Fabric
+from lightning_fabric import Fabric
 from tiny_images import tiny_images, write_cifar
 from tiny_runs import molecules, tiny
 from torch_geometric.data import Batch

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from lightning.fabric import Fabric
+from lightning_fabric import Fabric
 
 from fognn.training import TrainingConfig
 from fognn.training.objective import Meter, loss_of

@@ -1,6 +1,6 @@
 r"""The list of networks."""
 
-from fognn.experiments.build import name_of
+from fognn.experiments.row_net import name_of
 from fognn.experiments.rows import rows
 from fognn.models import list_models
 from fognn.report.text import text_table
