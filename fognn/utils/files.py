@@ -109,7 +109,8 @@ def write_whole(path: Path) -> Iterator[Path]:
             raise disk_error(path, error) from error
         raise
     except RuntimeError as error:  # of torch.save on a full disk, which has no errno
-        if "PytorchStreamWriter" in str(error) or "unexpected pos" in str(error):
+        words = ("PytorchStreamWriter", "unexpected pos", "iostream error")
+        if any(word in str(error) for word in words):
             raise FileError(f"{path} could not be written: {error}") from error
         raise
     finally:

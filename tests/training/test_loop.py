@@ -15,7 +15,6 @@ from fognn.data.graph_files import write_graphs
 from fognn.experiments import protocol
 from fognn.training import Config, Stopped, TrainingError, fit, loop
 from fognn.training.checkpoint import read_checkpoint
-from fognn.utils.errors import FileError
 
 
 def run(config: Config, folder: Path) -> list[dict[str, str]]:
@@ -260,7 +259,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "FileError" in errors
-    assert "could not be written, the disk is full" in errors
+    assert "could not be written" in errors
     assert not list((tmp_path / "run").glob(".tmp-*"))
     epochs = len(read_checkpoint(tmp_path / "run" / "last.ckpt")["state"]["history"])
     assert 0 < epochs < 200
@@ -279,5 +278,5 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_writable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises((FileError, ValueError), match="file"):
+    with pytest.raises(OSError, match="file"):
         fit(tiny(), tmp_path / "file" / "run", quiet=True)

@@ -12,7 +12,6 @@ import torch
 from tiny_runs import metrics, tiny
 
 import fognn
-from fognn.experiments.ledger import Ledger
 from fognn.training import Config, Result, Stopped, fit, loop
 from fognn.training.checkpoint import read_checkpoint
 from fognn.training.evaluation import forward_batch
@@ -103,42 +102,29 @@ def test_a_kill_while_it_is_extended(
     assert_same_run(tmp_path / "run", tmp_path / "whole")
 
 
-def test_a_run_that_ended_by_its_rate_is_left(tmp_path: Path) -> None:
+def test_a_run_that_ended_by_its_rate_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     values = {"training__lr": 1e-3, "training__min_lr": 9e-4, "training__schedule": "plateau"}
     config = of(9, training__patience=0, **values)
     result = fit(config, tmp_path / "run", quiet=True)
     assert result.stopped == "rate"
     before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     longer = config.with_values({"training.epochs": 20})
-    with pytest.warns(UserWarning, match=f"ended after {result.epochs} epochs .* below 0.0009"):
-        assert fit(longer, tmp_path / "run", quiet=True) == result
+    assert fit(longer, tmp_path / "run", quiet=True) == result
+    assert "already finished" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
 
-def test_the_default_folder_and_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    options: dict[str, Any] = {
-        "fraction": 0.0008,
-        "quiet": True,
-        "threads": 1,
-        "results": "results",
-    }
+    options: dict[str, Any] = {"fraction": 0.0008, "quiet": True, "threads": 1}
     options |= {"batch_size": 4, "model.channels": 8}
     first = fognn.train("cluster", "gcn", epochs=1, **options)
     second = fognn.train("cluster", "gcn", epochs=2, **options)
     assert "resumes after epoch 1" in (second.folder / "log.txt").read_text()
     assert (first.folder != second.folder, first.epochs, second.epochs) == (True, 1, 2)
     assert Result.read(first.folder) == first, "the run of one epoch stays"
-    whole = fognn.train("cluster", "gcn", folder="whole", epochs=2, **(options | {"results": None}))
+    whole = fognn.train("cluster", "gcn", folder="whole", epochs=2, **options)
     assert_same_run(second.folder, whole.folder)
-    other = fognn.train("cluster", "gcn", epochs=2, lr=0.5, **options)
-    assert "begins" in (other.folder / "log.txt").read_text()
-    entries = Ledger(Path("results/runs.jsonl")).entries()
-    assert [entry.result["epochs"] for entry in entries] == [1, 2, 2]
-    # In one folder: the line of the longer run is added, and that of the shorter one stays.
-    fognn.train("cluster", "gcn", folder=first.folder, epochs=3, **options)
-    entries = Ledger(Path("results/runs.jsonl")).entries()
-    assert [entry.result["epochs"] for entry in entries] == [1, 2, 2, 3]
-    assert sorted(path.name for path in first.folder.parent.iterdir()) == sorted(
-        {first.folder.name, second.folder.name, other.folder.name}
-    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs", "whole"]

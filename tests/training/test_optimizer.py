@@ -162,22 +162,3 @@ def test_mixed_precision_is_clipped_before_the_step(tmp_path: Path) -> None:
         optimizer = make_optimizer(tiny(**MODERN, precision=precision), weights)
         assert optimizer.defaults["fused"] is fused
         assert type(optimizer) is torch.optim.AdamW
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"warmup": 2}, "training.warmup must be 0 unless .* 'cosine', got 2 with 'plateau'"),
-        ({"warmup": 3, "schedule": "cosine"}, "training.warmup must be below .*got 3 and 3"),
-        (
-            {"min_lr": 1.0, "schedule": "cosine"},
-            "training.min_lr must not be .*1.0 and 0.001",
-        ),
-        ({"clip": 0.0}, "training.clip .*got 0"),
-        ({"clip": math.inf}, "training.clip"),
-        ({"optimizer": "sgd"}, "training.optimizer .*'adam'.*'sgd'"),
-    ],
-)
-def test_wrong_settings(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        TrainingConfig("l1", "mae", **{"epochs": 3, **values})
