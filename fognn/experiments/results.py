@@ -101,8 +101,8 @@ def frame_of(
     base = None if minus is None else _base(minus, table, lines)
     for line in lines:
         pair = _pair(line, lines) if base is None else _minus(line, base)
-        _compare(line, *pair, at, over)
-    return _typed(lines)
+        add_difference(line, *pair, at, over)
+    return typed(lines)
 
 
 def _changes(entry: LedgerEntry) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _line(
         "paper_mean": paper.mean if printed else None,
         "paper_sd": paper.sd if printed else None,
         "metric": config_of(paper).training.metric,
-        **_figures(entries, at, over),
+        **figures_of(entries, at, over),
     }
     known = line["mean"] is not None and line["paper_mean"] is not None
     gap = line["mean"] - line["paper_mean"] if known else None
@@ -155,7 +155,7 @@ def _off(line: Mapping[str, Any], gap: float | None) -> str:
     return " and ".join(name for name, limit in limits.items() if abs(gap) > limit)
 
 
-def _figures(entries: Sequence[LedgerEntry], at: str, over: str) -> dict[str, Any]:
+def figures_of(entries: Sequence[LedgerEntry], at: str, over: str) -> dict[str, Any]:
     r"""Returns the figures of the runs of one network, by column."""
     entries = sorted(entries, key=lambda entry: entry.seed)
     results = [entry.result for entry in entries]
@@ -253,7 +253,7 @@ def _minus(line: dict[str, Any], base: dict[str, Any]) -> tuple[dict[str, Any] |
     return (base if line is not base and line["data"] == base["data"] else None), False
 
 
-def _compare(
+def add_difference(
     line: dict[str, Any], other: dict[str, Any] | None, first: bool, at: str, over: str
 ) -> None:
     r"""Adds the columns of the difference to another row; ``first`` if that is the first of it."""
@@ -275,7 +275,7 @@ _NUMBERS = (
 )
 
 
-def _typed(lines: Sequence[dict[str, Any]]) -> pd.DataFrame:
+def typed(lines: Sequence[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(lines)
     kinds = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "Int64")
     return frame.astype({name: kind for name, kind in kinds.items() if name in frame})
@@ -337,11 +337,11 @@ def compare_frame(entries: Sequence[LedgerEntry]) -> pd.DataFrame:
             "network": own[0].label,
             "note": f"{int(budget or 0):,} parameters" if several else "",
             "metric": own[0].result["metric"],
-            **_figures(own, COMPARE_AT, COMPARE_OVER),
+            **figures_of(own, COMPARE_AT, COMPARE_OVER),
         }
     for (training, row, variant), line in lines.items():
         alone = lines.get((training, row, "")) if variant else None
-        _compare(line, alone, False, COMPARE_AT, COMPARE_OVER)
+        add_difference(line, alone, False, COMPARE_AT, COMPARE_OVER)
         if alone and not line["host"]:
             line |= {"host": alone["network"], "verdict": "not measured"}
-    return _typed(list(lines.values()))
+    return typed(list(lines.values()))

@@ -1,32 +1,23 @@
 r"""The claims of the paper's text, and the verdicts of the measurements on them."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from fognn.experiments.pairing import Paired, paired_difference
-from fognn.experiments.table_line import TableLine
-from fognn.experiments.tables import TABLES
-from fognn.report.measurements import Measurements, host_of
-from fognn.report.metric import Metric, metric_of
-from fognn.report.text import joined, percents, pluralize
+import pandas as pd
 
-__all__ = [
-    "FEW",
-    "RULE",
-    "VERDICTS",
-    "Claim",
-    "Comparison",
-    "Judgement",
-    "claims",
-    "few_seeds",
-    "judge",
-    "judge_all",
-    "verdict_of",
-]
+from fognn.experiments.differences import Difference, paired_difference, verdict_of
+from fognn.experiments.results import table_frame
+from fognn.experiments.rows import get_row
+from fognn.experiments.tables import TABLES
+from fognn.experiments.wording import CLAIMS, METRICS, NONE, Metric, joined, pluralize
+from fognn.report.text import Table, percents
+
+__all__ = ["Claim", "Comparison", "Judgement", "claims", "claims_table", "judge", "read_frames"]
 
 RULE = (
     "A claim is a set of comparisons between two networks, each over the seeds that both have. It "
@@ -37,53 +28,7 @@ RULE = (
     "where learning rates are unequal, a difference is not FOG's alone (fognn table rates has "
     "ZINC's pairs with equal tries)."
 )
-# Two differences may be alike by chance.
-FEW = "one or two seeds decide nothing"
-
-# In the order in which they decide: one comparison that fails is enough, all must hold.
-VERDICTS = {
-    "fails": "does not hold here",
-    "against": "seen the other way, not sure",
-    "unclear": "not clear",
-    "seen": "seen, not sure",
-    "partly": "holds where measured",
-    "holds": "holds here",
-    "missing": "not measured yet",
-}
-
-
-def verdict_of(paired: Paired | None, metric: Metric, decides: bool = True) -> str:
-    r"""Whether the first of two networks is better than the second: one of :obj:`VERDICTS`.
-
-    It holds if the whole 95 % interval of the difference is on the better side of 0, and fails if
-    the whole interval is on the other side. One or two seeds decide nothing, see :func:`few_seeds`:
-    their difference was seen. The same is true of an interval over the folds of one run, which
-    share most of their graphs: it is too narrow.
-
-    Args:
-        paired (Paired, optional): The difference, the first network minus the second.
-        metric (Metric): The metric.
-        decides (bool, optional): If set to :obj:`False`, no interval decides.
-            (default: :obj:`True`)
-    """
-    if paired is None:
-        return "missing"
-    if paired.interval is None:
-        return "seen" if metric.advantage(paired.difference, 0.0) > 0 else "against"
-    low, high = sorted(metric.advantage(end, 0.0) for end in paired.interval)
-    sure = decides and not few_seeds(paired)
-    if low > 0:
-        return "holds" if sure else "seen"
-    if high < 0:
-        return "fails" if sure else "against"
-    return "unclear"
-
-
-def few_seeds(paired: Paired) -> str:
-    r"""Returns the seeds of a difference if they are too few to decide, ``"one seed"`` or
-    ``"two seeds"``; empty if they are enough."""
-    seeds = paired.pairs if paired.over == "seed" else 1  # the folds are of one seed
-    return {1: "one seed", 2: "two seeds"}.get(seeds, "")
+Frames = Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -113,16 +58,15 @@ class Claim:
 def claims() -> tuple[Claim, ...]:
     r"""All claims, in the order of the paper's tables."""
     text = files("fognn.report").joinpath("claims.toml").read_text(encoding="utf-8")
-    return tuple(_claim(entry) for entry in tomllib.loads(text)["claim"])
-
-
-def _claim(entry: dict[str, Any]) -> Claim:
-    pairs = tuple(
-        (_path(where, better), _path(where, than))
-        for where in entry["where"]
-        for better, than in entry["pairs"]
-    )
-    return Claim(entry["text"], entry["quote"], pairs)
+    found = []
+    for entry in tomllib.loads(text)["claim"]:
+        pairs = tuple(
+            (_path(where, better), _path(where, than))
+            for where in entry["where"]
+            for better, than in entry["pairs"]
+        )
+        found.append(Claim(entry["text"], entry["quote"], pairs))
+    return tuple(found)
 
 
 def _path(where: str, name: str) -> str:
@@ -135,161 +79,170 @@ class Comparison:
     r"""Two networks, of which the paper says that the first is better.
 
     Args:
-        better (TableLine): The first.
-        than (TableLine): The second.
-        paired (Paired, optional): The measured difference over the seeds of both.
+        better (tuple): The first, a row of a frame of :mod:`fognn.experiments.results`.
+        than (tuple): The second.
+        difference (Difference, optional): The measured difference over the seeds of both.
     """
 
-    better: TableLine
-    than: TableLine
-    paired: Paired | None
+    better: Any
+    than: Any
+    difference: Difference | None
 
     @property
     def metric(self) -> Metric:
-        return metric_of(self.better)
-
-    @property
-    def advantage(self) -> float | None:
-        r"""By how much the first is better; negative if it is worse."""
-        if self.paired is None:
-            return None
-        return self.metric.advantage(self.paired.difference, 0.0)
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        r"""The 95 % interval of :attr:`advantage`."""
-        if self.paired is None or self.paired.interval is None:
-            return None
-        low, high = sorted(self.metric.advantage(end, 0.0) for end in self.paired.interval)
-        return low, high
-
-    @property
-    def printed(self) -> float:
-        r"""By how much the first is better in the paper."""
-        # A claim names rows of the paper only, see Measurements.find.
-        return self.metric.advantage(self.better.paper.mean or 0.0, self.than.paper.mean or 0.0)
-
-    @property
-    def equal_rates(self) -> bool:
-        r"""Whether the runs of both have the same learning rate."""
-        return self.better.lr == self.than.lr
+        return METRICS[self.better.metric]
 
     @property
     def verdict(self) -> str:
-        r"""One of :obj:`VERDICTS`."""
-        return verdict_of(self.paired, self.metric, self.better.fraction is None)
+        r"""As in :func:`fognn.experiments.differences.verdict_of`."""
+        return verdict_of(self.difference, self.better.metric, pd.isna(self.better.fraction))
+
+    def cells(self) -> list[str]:
+        r"""The two networks, by how much the first is better, the interval, the number of pairs,
+        the paper's difference and the learning rates, as text."""
+        metric, found = self.metric, self.difference
+        printed = metric.advantage(get_row(self.better.row).mean, get_row(self.than.row).mean)
+        names = [self.better.network, self.than.network]
+        if found is None:
+            return [*names, NONE, NONE, CLAIMS["not measured"], metric.signed(printed), NONE]
+        interval = NONE
+        if found.low is not None and found.high is not None:
+            ends = sorted((metric.advantage(found.low), metric.advantage(found.high)))
+            interval = metric.interval(*ends)
+        advantage = metric.signed(metric.advantage(found.value))
+        rates = f"{self.better.lr:g}, {self.than.lr:g}"
+        return [*names, advantage, interval, found.note, metric.signed(printed), rates]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    r"""A claim and its comparisons.
-
-    Args:
-        claim (Claim): The claim.
-        comparisons (tuple): All of them, measured or not.
-    """
+    r"""A claim and its comparisons, measured or not."""
 
     claim: Claim
     comparisons: tuple[Comparison, ...]
 
     @property
+    def measured(self) -> list[Comparison]:
+        return [one for one in self.comparisons if one.difference is not None]
+
+    @property
     def verdict(self) -> str:
-        r"""One of :obj:`VERDICTS`."""
+        r"""One of :obj:`fognn.experiments.wording.CLAIMS`."""
         each = {comparison.verdict for comparison in self.comparisons}
-        if each == {"holds", "missing"}:
+        if each == {"better", "not measured"}:
             return "partly"
-        return next(verdict for verdict in VERDICTS if verdict in each)
+        return next(verdict for verdict in CLAIMS if verdict in each)
 
     @property
     def text(self) -> str:
-        r"""The verdict in words."""
-        return VERDICTS[self.verdict] + self._part
+        r"""The verdict in words, with the fraction of the data if it is not on all of them."""
+        text = CLAIMS[self.verdict]
+        fractions = [one.better.fraction for one in self.measured]
+        parts = [fraction for fraction in fractions if pd.notna(fraction)]
+        if parts:
+            text += (
+                f", {'in part ' * (len(parts) < len(fractions))}on {percents(parts)} of the data"
+            )
+        return text
 
     @property
-    def _part(self) -> str:
-        r"""``", on 2 % of the data"``; empty if all comparisons are on all of the data."""
-        measured = [c.better.fraction for c in self.comparisons if c.paired is not None]
-        parts = [part for part in measured if part is not None]
-        if not parts:
-            return ""
-        return f", {'in part ' * (None in measured)}on {percents(parts)} of the data"
-
-    @property
-    def measured(self) -> str:
+    def coverage(self) -> str:
         r"""The number of comparisons and of seeds behind the verdict, and how many comparisons are
         of networks with unequal learning rates; empty if there are none."""
-        measured = [c for c in self.comparisons if c.paired is not None]
-        if not measured:
-            return ""
-        total = pluralize(len(self.comparisons), "comparison")
-        text = f"{len(measured)} of {total} measured, {_pairs(measured)}"
-        unequal = sum(not c.equal_rates for c in measured)
-        return f"{text}; unequal learning rates in {unequal}" if unequal else text
-
-    @property
-    def sure(self) -> str:
-        r"""What is measured, and which comparisons are contrary to the paper's, in sentences."""
         if not self.measured:
             return ""
-        sentences = [f"{self.measured}."]
-        contrary = [c for c in self.comparisons if c.advantage is not None and c.advantage <= 0]
-        if contrary:
-            named = "; ".join(f"{c.better.label} against {c.than.label}" for c in contrary)
-            sentences.append(f"The other way round: {named}.")
-        return " ".join(sentences)
+        total = pluralize(len(self.comparisons), "comparison")
+        text = f"{len(self.measured)} of {total} measured, {_pairs(self.measured)}"
+        unequal = sum(one.better.lr != one.than.lr for one in self.measured)
+        return f"{text}; unequal learning rates in {unequal}" if unequal else text
 
 
-def judge(claim: Claim, measurements: Measurements) -> Judgement:
-    r"""Compares all networks of a claim: on all of the data, or on the largest fraction of it that
-    both are measured on."""
-    comparisons = []
-    for one, other in claim.pairs:
-        whole = measurements.find(one), measurements.find(other)
-        found = [_compared(*pair, measurements) for pair in (whole, *_parts(*whole, measurements))]
-        comparisons.append(next((c for c in found if c.paired is not None), found[0]))
-    return Judgement(claim, tuple(comparisons))
+def read_frames(results: Path) -> dict[str, pd.DataFrame]:
+    r"""Reads all tables; a ledger that does not exist has no runs."""
+    if not results.is_dir():
+        raise ValueError(f"results must be a folder with ledgers, there is no folder {results}")
+    return {table: table_frame(table, results) for table in TABLES}
 
 
-def _parts(
-    better: TableLine, than: TableLine, measurements: Measurements
-) -> list[tuple[TableLine, TableLine]]:
-    r"""Both networks on the same fraction of the data, the largest one first."""
-    parts = [
-        {
-            part.fraction: part
-            for part in measurements.tables[line.table]
-            if part.row == line.row and not part.variant and part.fraction is not None
-        }
-        for line in (better, than)
+def judge(frames: Frames) -> list[Judgement]:
+    r"""Returns all claims with their comparisons, in the order of the paper's tables: on all of the
+    data, or on the largest fraction of it that both networks are measured on.
+
+    Args:
+        frames (dict): The result of :func:`read_frames`.
+    """
+    found = []
+    for claim in claims():
+        comparisons = []
+        for names in claim.pairs:
+            better, than = (_find(name, frames) for name in names)
+            pairs = [(better, than), *_parts(better, than, frames)]
+            tried = [_compare(*pair, frames) for pair in pairs]
+            comparisons.append(next((one for one in tried if one.difference), tried[0]))
+        found.append(Judgement(claim, tuple(comparisons)))
+    return found
+
+
+def claims_table(frames: Frames) -> Table:
+    r"""A row for each claim: whether it holds here, and how much of it is measured."""
+    header = ["claim of the paper", "table", "here", "comparisons"]
+    cells = [
+        [one.claim.text, str(TABLES[one.claim.table].number), one.text, one.coverage or NONE]
+        for one in judge(frames)
     ]
+    notes = [RULE, "fognn report makes a page with all comparisons."]
+    return Table("Claims of the paper, measured here.", header, cells, notes)
+
+
+def _find(path: str, frames: Frames) -> Any:
+    r"""The row of the paper of that path; of runs with the paper's settings and runs with searched
+    ones, the former."""
+    table, data, model, *parameters = path.split("/")
+    found = []
+    for line in frames[table].itertuples():
+        paper = get_row(line.row)
+        same = (paper.dataset, paper.model) == (data, model)
+        if same and pd.notna(line.paper_mean) and parameters in ([], [str(paper.params)]):
+            found.append(line)
+    if len({line.row for line in found}) != 1:
+        raise ValueError(f"path must name one row of the paper, got {path!r}")
+    return next((line for line in found if line.entries), found[0])
+
+
+def _parts(better: Any, than: Any, frames: Frames) -> list[tuple[Any, Any]]:
+    r"""Both networks on the same fraction of the data, the largest one first."""
+    parts = []
+    for line in (better, than):
+        frame = frames[line.table]
+        own = frame[(frame["row"] == line.row) & (frame["variant"] == "")]
+        fractions = own[own["fraction"].notna()]
+        parts.append({part.fraction: part for part in fractions.itertuples()})
     # A host is looked for among the variants, too: it may be measured where its row is not.
     return [(parts[0][part], parts[1].get(part, than)) for part in sorted(parts[0], reverse=True)]
 
 
-def _compared(better: TableLine, than: TableLine, measurements: Measurements) -> Comparison:
-    if better.paper.model == f"{than.paper.model}+FOG":
+def _compare(better: Any, than: Any, frames: Frames) -> Comparison:
+    table = TABLES[better.table]
+    if better.host and get_row(better.row).model == f"{get_row(than.row).model}+FOG":
         # The paper's GCN has another norm than its GCN+FOG: the host has the same norm.
-        than = host_of(better, measurements.tables[better.table]) or than
-    if better.fraction != than.fraction:
+        frame = frames[better.table]
+        same = frame[(frame["network"] == better.host) & (frame["data"] == better.data)]
+        than = next(same.itertuples(), than)
+    fractions = {None if pd.isna(one.fraction) else one.fraction for one in (better, than)}
+    if len(fractions) > 1:
         return Comparison(better, than, None)
-    shown = TABLES[better.table]
-    paired = paired_difference(than.label, better.entries, than.entries, shown.at, shown.over)
-    return Comparison(better, than, paired)
-
-
-def judge_all(measurements: Measurements) -> list[Judgement]:
-    r"""All claims with their comparisons, in the order of the paper's tables."""
-    return [judge(claim, measurements) for claim in claims()]
+    return Comparison(
+        better, than, paired_difference(better.entries, than.entries, table.at, table.over)
+    )
 
 
 def _pairs(measured: Sequence[Comparison]) -> str:
     r"""``"1 seed each"``, ``"2 to 10 seeds each"``."""
     texts = []
-    for over in ("seed", "fold"):
-        counts = sorted({c.paired.pairs for c in measured if c.paired and c.paired.over == over})
+    for over, added in (("seed", ""), ("fold", " of one seed")):
+        found = [one.difference for one in measured if one.difference]
+        counts = sorted({difference.pairs for difference in found if difference.over == over})
         if counts:
             span = f"{counts[0]} to " if len(counts) > 1 else ""
-            texts.append(
-                f"{span}{pluralize(counts[-1], over)}{' of one seed' * (over == 'fold')} each"
-            )
+            texts.append(f"{span}{pluralize(counts[-1], over)}{added} each")
     return joined(texts)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from torch import Tensor
 
+from fognn.experiments.wording import pluralize
 from fognn.report.pages import save_page
-from fognn.report.text import pluralize, shortened, text_table
+from fognn.report.text import shortened, text_table
 from fognn.training.few_shot_prediction import FewShotPrediction
 from fognn.utils.files import user_path, write_whole
 

@@ -7,22 +7,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
+from fognn.experiments.wording import NONE, joined
+
 __all__ = [
     "FORMS",
-    "NONE",
     "Table",
     "capital",
-    "joined",
     "mebibytes",
     "number",
     "percents",
-    "pluralize",
     "shortened",
     "text_table",
 ]
 
 FORMS = ("text", "markdown", "latex", "csv")
-NONE = "–"  # shown where there is no value
 _WIDTH = 100  # of sentences, in letters
 _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -35,16 +33,6 @@ _LATEX = {
 def capital(text: str) -> str:
     r"""The text with its first letter in upper case; the others stay as they are."""
     return text[:1].upper() + text[1:]
-
-
-def joined(words: Sequence[str]) -> str:
-    r"""``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def pluralize(count: int, what: str) -> str:
-    r"""``1 epoch``, ``2 epochs``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def mebibytes(size: int | None) -> str:

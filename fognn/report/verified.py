@@ -3,7 +3,7 @@ r"""The lines of the command ``fognn verify``."""
 from collections.abc import Sequence
 
 from fognn.experiments.verification import Check, Verification
-from fognn.report.text import NONE, joined
+from fognn.experiments.wording import NONE, joined
 
 __all__ = ["show_verification"]
 

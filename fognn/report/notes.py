@@ -1,12 +1,15 @@
 r"""The notes below a table of results: which figure it shows, and what limits it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fognn.experiments.comparison import TableLine
-from fognn.report.text import joined, percents, pluralize
+import pandas as pd
 
-__all__ = ["commits_of", "notes_of", "numbers_of", "published_notes", "rates_notes"]
+from fognn.experiments.rows import get_row
+from fognn.experiments.wording import joined, pluralize
+from fognn.report.text import percents
+
+__all__ = ["notes_of", "numbers_of"]
 
 _EPOCHS = {"last": "the last epoch", "best": "the epoch with the best validation metric"}
 _AVERAGES = {
@@ -24,14 +27,14 @@ _READINGS = {
 }
 
 
-def numbers_of(lines: Sequence[TableLine]) -> dict[tuple[str, ...], str]:
+def numbers_of(lines: Sequence[Any]) -> dict[tuple[str, ...], str]:
     r"""A number for all lines whose settings were changed in the same way: ``[1]``."""
     changes = dict.fromkeys(line.changed for line in lines if line.changed)
     return {changed: f"[{number}]" for number, changed in enumerate(changes, 1)}
 
 
 def notes_of(
-    lines: Sequence[TableLine],
+    lines: Sequence[Any],
     at: str,
     over: str,
     hidden: int,
@@ -42,7 +45,7 @@ def notes_of(
     missing.
 
     Args:
-        lines (sequence of TableLine): The lines of one dataset.
+        lines (list): The rows of one dataset, of a frame of :mod:`fognn.experiments.results`.
         at (str): Which epoch's test figure they show.
         over (str): Which average.
         hidden (int): The number of runs of a search that it did not pick.
@@ -51,11 +54,11 @@ def notes_of(
     """
     if not any(line.entries for line in lines):
         nothing = f"Nothing is measured yet: see fognn reproduce {lines[0].table} --help."
-        return [nothing, *published_notes(lines)]
+        return [nothing, *_published(lines)]
     notes = [_figure(lines, at, over), *_seeds(lines), *_pairs(lines, difference), *_marks(lines)]
-    notes += published_notes(lines)
+    notes += _published(lines)
     notes += [f"{number}: {', '.join(changed)}." for changed, number in numbers.items()]
-    missing = [line.label for line in lines if not line.entries]
+    missing = [line.network for line in lines if not line.entries]
     if missing:
         whose = "the row's" if _ours(lines) else "the paper's"
         notes.append(f"Not measured by {whose} protocol: {'; '.join(missing)}.")
@@ -64,14 +67,14 @@ def notes_of(
     return [*notes, *_origin(lines)]
 
 
-def _figure(lines: Sequence[TableLine], at: str, over: str) -> str:
+def _figure(lines: Sequence[Any], at: str, over: str) -> str:
     tested = {entry.result["test"] is not None for line in lines for entry in line.entries}
     notes = []
     if True in tested:
-        few_shot = any(line.paper.few_shot for line in lines)
+        few_shot = any(get_row(line.row).few_shot for line in lines)
         split = "episodes of the test classes" if few_shot else "the test split"
         notes.append(f"Here: on {split} at {_EPOCHS[at]}, {_AVERAGES[over]}.")
-    fractions = [line.paper.fraction for line in lines if line.paper.fraction]
+    fractions = [get_row(line.row).fraction for line in lines if get_row(line.row).fraction]
     if fractions:
         notes.append(f"Trained and tested on the first {percents(fractions)} of each split.")
     if False in tested:
@@ -83,11 +86,11 @@ def _figure(lines: Sequence[TableLine], at: str, over: str) -> str:
     return " ".join(notes)
 
 
-def _seeds(lines: Sequence[TableLine]) -> list[str]:
+def _seeds(lines: Sequence[Any]) -> list[str]:
     counts = sorted({len(line.seeds) for line in lines if line.entries})
     folds = max(line.folds for line in lines)
     over = f"over {folds} folds" if folds else "over seeds"
-    intervals = any(line.interval is not None for line in lines)
+    intervals = any(pd.notna(line.interval) for line in lines)
     if counts[-1] == 1:
         notes = ["Each row is of 1 seed."]
         if not folds:
@@ -102,50 +105,44 @@ def _seeds(lines: Sequence[TableLine]) -> list[str]:
             "±, with one seed: the 95 % interval over the test episodes, the paper's form, which "
             "says nothing about other seeds."
         )
-    if any(line.sd is not None for line in lines):
+    if any(pd.notna(line.sd) for line in lines):
         notes.append(f"±{', with several seeds' * intervals}: s.d. {over}.")
     if counts[0] == 1 < counts[-1] and not folds and not intervals:
         notes.append("One seed gives no s.d. and no interval.")
     return notes
 
 
-def _pairs(lines: Sequence[TableLine], difference: str) -> list[str]:
-    pairs = [line.paired for line in lines if line.paired is not None]
-    if not pairs:
+def _pairs(lines: Sequence[Any], difference: str) -> list[str]:
+    paired = [line for line in lines if line.host]
+    if not paired:
         return []
+    intervals = any(pd.notna(line.low) for line in paired)
     text = f"{difference}: mean difference over the runs that both have"
-    if any(pair.interval is not None for pair in pairs):
-        text += ", with a 95 % interval by Student's t"
-    notes = [f"{text}."]
-    if any(pair.over == "fold" for pair in pairs):
+    notes = [text + ", with a 95 % interval by Student's t" * intervals + "."]
+    if any(line.paired_over == "fold" for line in paired):
         notes.append("Folds share their training graphs, so an interval over folds is too narrow.")
-    return notes + rates_notes(lines)
-
-
-def rates_notes(lines: Sequence[TableLine]) -> list[str]:
-    r"""A sentence on the pairs with unequal learning rates, if there are any."""
-    rates = {line.label: line.lr for line in lines}
+    rates = {line.network: line.lr for line in lines}
     unequal = [
-        f"{line.label} {line.lr:g} and {rates[line.paired.host]:g}"
-        for line in lines
-        if line.paired is not None and line.lr != rates[line.paired.host]
+        f"{line.network} {line.lr:g} and {rates[line.host]:g}"
+        for line in paired
+        if line.lr != rates[line.host]
     ]
-    if not unequal:
-        return []
-    return [
-        "These pairs have unequal learning rates, so that their difference has more than one "
-        f"cause: {'; '.join(unequal)}."
-    ]
+    if unequal:
+        notes.append(
+            "These pairs have unequal learning rates, so that their difference has more than one "
+            f"cause: {'; '.join(unequal)}."
+        )
+    return notes
 
 
-def _marks(lines: Sequence[TableLine]) -> list[str]:
+def _marks(lines: Sequence[Any]) -> list[str]:
     notes = []
     ours = [line for line in lines if line.ours]
     if ours and _ours(lines):
         notes.append("†: other settings than the row's.")
     elif ours:
         notes.append("†: ours, not in the paper: another reading, or other settings.")
-    hosts = {line.paper.model.removesuffix("+FOG") for line in lines}
+    hosts = {get_row(line.row).model.removesuffix("+FOG") for line in lines}
     if not _ours(lines):
         notes += [text for name, text in _READINGS.items() if name in hosts]
     if any(line.off for line in lines):
@@ -153,31 +150,32 @@ def _marks(lines: Sequence[TableLine]) -> list[str]:
             "!: more than 3 printed s.d., or 5 %, away from the paper's figure; see "
             "docs/results.md."
         )
-    if any(line.paper.few_shot and line.entries for line in lines):
+    if any(get_row(line.row).few_shot and line.entries for line in lines):
         notes.append("Parameters are those of the whole network; the paper counts its graph part.")
     return notes
 
 
-def _ours(lines: Sequence[TableLine]) -> bool:
+def _ours(lines: Sequence[Any]) -> bool:
     r"""Whether it is a table of our own."""
-    return all(line.paper.table is None for line in lines)
+    return all(get_row(line.row).table is None for line in lines)
 
 
-def published_notes(lines: Sequence[TableLine]) -> list[str]:
-    r"""The figures of other publications, beside ours."""
+def _published(lines: Sequence[Any]) -> list[str]:
     notes = []
     for line in lines:
-        row = line.paper
+        row = get_row(line.row)
         if row.published is None or line.ours:
             continue
-        text = f"{line.label} is published at {row.published:.{row.digits}f} by {row.published_by}"
-        if line.mean is not None:
+        text = (
+            f"{line.network} is published at {row.published:.{row.digits}f} by {row.published_by}"
+        )
+        if line.entries:
             text += f"; the difference here is {line.mean - row.published:+.{row.digits}f}"
         notes.append(f"{text}.")
     return notes
 
 
-def _origin(lines: Sequence[TableLine]) -> list[str]:
+def _origin(lines: Sequence[Any]) -> list[str]:
     r"""Which code and which machines."""
     results = [entry.result for line in lines for entry in line.entries]
     machines = dict.fromkeys(
@@ -185,14 +183,8 @@ def _origin(lines: Sequence[TableLine]) -> list[str]:
         f"{pluralize(result.get('threads') or 1, 'thread')} a run"
         for result in results
     )
-    return [f"Commit {joined(commits_of(results))}; {'; '.join(machines)}."]
-
-
-def commits_of(results: Iterable[Mapping[str, Any]]) -> list[str]:
-    r"""The commits that made these results, each once: ``"0123abcd"``, ``"0123abcd with changes"``.
-
-    A run that was resumed with other code has several.
-    """
     texts = [result.get("commit") or "not known" for result in results]
+    # A run that was resumed with other code has several: "0123abcd, 4567cdef with changes".
     parts = [part.partition(" ") for text in texts for part in text.split(", ")]
-    return list(dict.fromkeys(name[:8] + space + rest for name, space, rest in parts))
+    commits = dict.fromkeys(name[:8] + space + rest for name, space, rest in parts)
+    return [f"Commit {joined(list(commits))}; {'; '.join(machines)}."]

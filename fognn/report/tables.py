@@ -1,0 +1,324 @@
+r"""The tables of results: the commands ``fognn table`` and ``fognn models``."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fognn.experiments.build import name_of
+from fognn.experiments.compared import chosen_entries, table_of
+from fognn.experiments.differences import Difference, difference_of
+from fognn.experiments.ledger import LedgerEntry, ledger_of
+from fognn.experiments.rates import rates_frame
+from fognn.experiments.results import compare_frame, frame_of, table_csv
+from fognn.experiments.rows import get_row, rows
+from fognn.experiments.search import Choice, Choices, choices_file, without_trials
+from fognn.experiments.tables import TABLES, check_table, label_of
+from fognn.experiments.wording import METRICS, NONE, Metric, pluralize
+from fognn.models import list_models
+from fognn.report.notes import notes_of, numbers_of
+from fognn.report.text import FORMS, Table, text_table
+from fognn.utils import checks
+
+__all__ = [
+    "comparisons_table",
+    "paper_tables",
+    "rates_tables",
+    "read_comparisons",
+    "read_table",
+    "report_models",
+    "report_table",
+]
+
+
+def report_table(
+    table: str,
+    results: Path = Path("results"),
+    form: str = "text",
+    at: str | None = None,
+    over: str | None = None,
+    minus: str | None = None,
+) -> str:
+    r"""A table of the paper beside the measurement, or a table of our own, from the ledgers.
+
+    A table of two datasets is printed as two.
+
+    Args:
+        table (str): One of :obj:`fognn.experiments.tables.TABLES`; ``"claims"``, for the paper's
+            claims and whether they hold; ``"rates"``, for what is due to learning rates; or
+            ``"compare"``, for the comparisons of ``fognn compare``, which are always at the best
+            epoch and over items.
+        results (Path, optional): The folder of the ledgers. (default: :obj:`results`)
+        form (str, optional): :obj:`"text"`, :obj:`"markdown"`, :obj:`"latex"` (with the package
+            ``booktabs``), or :obj:`"csv"`, with all digits.
+        at, over, minus (str, optional): As in :func:`fognn.experiments.results.table_frame`.
+    """
+    from fognn.report.claims import claims_table, read_frames
+
+    checks.one_of("table", "form", form, FORMS)
+    results = Path(results)
+    if table in ("claims", "rates", "compare"):
+        if minus is not None:
+            raise ValueError(f"table: minus needs a table of rows, got table {table!r}")
+        if table == "rates":
+            found = rates_tables(results)
+        elif table == "compare":
+            found = [comparisons_table(read_comparisons(results))]
+        else:
+            found = [claims_table(read_frames(results))]
+        return "\n\n".join(one.to(form) for one in found)
+    check_table("table", table)
+    frame, entries = read_table(table, results, at, over, minus)
+    difference = TABLES[table].difference if minus is None else f"row - {minus}"
+    if form == "csv":
+        return table_csv(frame, difference)
+    found = paper_tables(frame, entries, at, over, difference)
+    return "\n\n".join(one.to(form) for one in found)
+
+
+def read_table(
+    table: str,
+    results: Path,
+    at: str | None = None,
+    over: str | None = None,
+    minus: str | None = None,
+) -> tuple[pd.DataFrame, list[LedgerEntry]]:
+    r"""Reads a table: :func:`fognn.experiments.results.table_frame`, and all lines of the ledger,
+    with the trials of searches."""
+    entries = ledger_of(table, results).entries()
+    shown = without_trials(entries, Choices(choices_file(results, table)).all())
+    return frame_of(table, shown, at, over, minus), entries
+
+
+def paper_tables(
+    frame: pd.DataFrame,
+    entries: Sequence[LedgerEntry],
+    at: str | None = None,
+    over: str | None = None,
+    difference: str | None = None,
+) -> list[Table]:
+    r"""Returns a table for each dataset of a table of the paper, or of our own.
+
+    Args:
+        frame (DataFrame): Its networks.
+        entries (list): All lines of its ledger.
+        at, over (str, optional): The arguments with which the frame was made.
+        difference (str, optional): What is subtracted from what: ``"FOG - host"``.
+    """
+    about = TABLES[frame["table"].iloc[0]]
+    at, over = at or about.at, over or about.over
+    named = difference not in (None, about.difference)
+    difference = difference or about.difference
+    found = []
+    for data, part in frame.groupby("data", sort=False):
+        lines: list[Any] = list(part.itertuples())
+        numbers = numbers_of(lines)
+        header, cells = _cells(lines, numbers, difference, named)
+        metric = METRICS[lines[0].metric]
+        title = f"{data}: {metric.axis}, {metric.direction}"
+        if about.number is None:
+            title = f"{title}; not in the paper."
+        else:
+            title = f"Table {about.number} of the paper, {title}."
+        own = [entry for entry in entries if entry.row in set(part["row"])]
+        hidden = len(own) - sum(map(len, part["entries"]))
+        notes = notes_of(lines, at, over, hidden, numbers, difference)
+        found.append(Table(title, header, cells, notes, range(1, len(header))))
+    return found
+
+
+def _cells(
+    lines: Sequence[Any], numbers: Mapping[tuple[str, ...], str], difference: str, named: bool
+) -> tuple[list[str], list[list[str]]]:
+    folds = any(pd.notna(line.held_out) for line in lines)
+    paired = any(line.host for line in lines)
+    printed = any(get_row(line.row).mean is not None for line in lines)
+    header = ["network", "parameters", *["paper"] * printed, "here"]
+    header += ["held out"] * folds + ["seeds"] + ["here - paper"] * printed
+    header += [difference] * paired + ["epochs", "s/epoch"]
+    cells = []
+    for line in lines:
+        paper = get_row(line.row)
+        digits = paper.digits
+        name = label_of(paper, line.variant)
+        name += f" {numbers[line.changed]}" if line.changed else ""
+        spread = line.interval if pd.isna(line.sd) else line.sd
+        row = [f"{name} †" if line.ours else name, _format(line.parameters, ",.0f")]
+        row += [_figure(line.paper_mean, line.paper_sd, digits)] * printed
+        row += [_figure(line.mean, spread, digits) if line.entries else "not run"]
+        row += [_figure(line.held_out, line.held_out_sd, digits)] * folds
+        row += [str(len(line.seeds))]
+        row += [_format(line.difference, f"+.{digits}f") + " !" * bool(line.off)] * printed
+        if paired:
+            alone = named or not line.entries or not _has_host(paper)
+            missing = NONE if alone else "no common run"
+            row.append(_paired(difference_of(line), digits) if line.host else missing)
+        row += [_format(line.epochs, ",.0f"), _format(line.seconds_per_epoch, ".2f")]
+        cells.append(row)
+    return header, cells
+
+
+def _has_host(paper: Any) -> bool:
+    return bool(paper.reference or (paper.model.endswith("+FOG") and not paper.control))
+
+
+def _format(value: Any, form: str) -> str:
+    return NONE if pd.isna(value) else f"{value:{form}}"
+
+
+def _figure(mean: float, sd: float, digits: int) -> str:
+    text = _format(mean, f".{digits}f")
+    return text if pd.isna(mean) or pd.isna(sd) else f"{text} ± {sd:.{digits}f}"
+
+
+def _paired(found: Difference | None, digits: int) -> str:
+    assert found is not None
+    text = f"{found.value:+.{digits}f}"
+    if found.low is not None:
+        text += f" [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
+    return f"{text}, {found.note}"
+
+
+# --- learning rates ---
+
+_RATES = ["host", "paper: host, FOG", "FOG − host", "chosen: host, FOG"]
+_RATES += ["FOG − host, equal tries", "due to settings", "tries each"]
+
+
+def rates_tables(results: Path) -> list[Table]:
+    r"""How much of each gain is due to learning rates: a table for each one that has a search."""
+    searched = [name for name in TABLES if choices_file(results, name).exists()]
+    found = []
+    for name in searched or ["zinc"]:
+        frame = rates_frame(name, results)
+        metric = METRICS[frame["metric"].iloc[0]]
+        title = (
+            f"{TABLES[name].title}: {metric.axis}, {metric.direction}; how much of each gain is "
+            "due to settings? Ours, not in the paper."
+        )
+        note = (
+            "Settings: learning rate, and after a slash the weight decay, if there is one. The "
+            "paper gives hosts and hosts with FOG different ones. Chosen: by validation over "
+            "items, each run at its best epoch, the first seed, among the same tries for both "
+            f"(fognn reproduce {name} --search). Due to settings: the first difference minus the "
+            "second, over the seeds that have both; nothing, if the paper's settings are chosen. "
+            "Intervals are of 95 %, by Student's t; one seed has none."
+        )
+        cells = [_rates(line, metric) for line in frame.itertuples()]
+        found.append(Table(title, _RATES, cells, [note], range(1, len(_RATES))))
+    return found
+
+
+def _rates(line: Any, metric: Metric) -> list[str]:
+    own = f"{_setting(line.own_host)}; {_setting(line.own_fog)}"
+    chosen = f"{_setting(line.chosen_host)}; {_setting(line.chosen_fog)}"
+    settings = _difference(line.settings, metric)
+    return [
+        line.network,
+        own,
+        _difference(line.printed, metric),
+        chosen,
+        _difference(line.fair, metric),
+        "nothing" if line.settings and own == chosen else settings,
+        line.tries or NONE,
+    ]
+
+
+def _setting(setting: tuple[float, float] | None) -> str:
+    if setting is None:
+        return "not run"
+    lr, decay = setting
+    return f"{lr:g}" if decay == 0 else f"{lr:g} / {decay:g}"
+
+
+def _difference(found: Difference | None, metric: Metric) -> str:
+    if found is None:
+        return "not run"
+    interval = metric.interval(found.low, found.high)
+    text = f"{metric.signed(found.value)} {interval}".rstrip()
+    return f"{text}, {pluralize(found.pairs, found.over)}"
+
+
+# --- comparisons of fognn compare ---
+
+_COMPARE = ["data", "host", "metric", "alone", "with FOG", "FOG − host", "95 % interval", "over"]
+
+
+def read_comparisons(results: Path) -> dict[str, tuple[list[LedgerEntry], list[Choice]]]:
+    r"""Reads the runs of each comparison with the chosen learning rates, and its searches."""
+    found = {}
+    for file in sorted((results / "compare").glob("*.jsonl")):
+        table = table_of(file.stem)
+        choices = Choices(choices_file(results, table)).all()
+        entries = chosen_entries(ledger_of(table, results).entries(), choices)
+        if entries:
+            found[file.stem] = (entries, choices)
+    if not found:
+        raise ValueError(f"results must have a comparison, {results}/compare has none")
+    return found
+
+
+def comparisons_table(
+    comparisons: Mapping[str, tuple[Sequence[LedgerEntry], Sequence[Choice]]],
+) -> Table:
+    r"""A row for each host of each comparison: the host, the host with FOG, and their difference.
+
+    Args:
+        comparisons (dict): The result of :func:`read_comparisons`.
+    """
+    cells = []
+    for name, (entries, _) in comparisons.items():
+        lines: list[Any] = list(compare_frame(entries).itertuples())
+        alone = {(line.network, line.note): line for line in lines if not line.host}
+        for line in lines:
+            if line.host and (line.host, line.note) in alone:
+                cells.append(_compared(name, alone[line.host, line.note], line))
+    notes = [
+        "The test split at the best validation epoch, mean ± standard deviation; higher is better "
+        "for accuracy and ROC-AUC, lower for MAE and RMSE. The difference is between runs of the "
+        "same seed (or fold), with its 95 % interval by Student's t; folds share training data, so "
+        "that theirs is too narrow. * the interval over three seeds or more "
+        "does not contain 0."
+    ]
+    title = "Hosts with and without FOG, at the same number of parameters."
+    return Table(title, _COMPARE, cells, notes, range(3, 7))
+
+
+def _compared(name: str, host: Any, fog: Any) -> list[str]:
+    metric, found = METRICS[fog.metric], difference_of(fog)
+    star = " *" if fog.verdict in ("better", "worse") else ""
+    digits = len(metric.number(0).partition(".")[2])
+    return [
+        name,
+        f"{host.network} ({fog.note})" if fog.note else host.network,
+        metric.axis,
+        *(_figure(line.mean, line.sd, digits) for line in (host, fog)),
+        NONE if found is None else metric.signed(found.value) + star,
+        (metric.interval(found.low, found.high) if found else "") or NONE,
+        NONE if found is None else found.note.partition(":")[0],
+    ]
+
+
+# --- the list of networks ---
+
+
+def report_models(pattern: str = "*") -> str:
+    r"""A table of the networks, with the number of parameters of each in the paper's tables.
+
+    Args:
+        pattern (str, optional): A shell pattern for their names. (default: :obj:`"*"`)
+    """
+    names = list_models(pattern)
+    if not names:
+        raise ValueError(f"pattern must match a network, got {pattern!r}; see fognn models")
+    return text_table(("network", "parameters in the paper"), [(n, _sizes(n)) for n in names])
+
+
+def _sizes(name: str) -> str:
+    sizes: dict[str, int] = {}
+    for row in rows():
+        if name_of(row) == name and row.params is not None:
+            # Of a network that stands in two tables, the first counts.
+            sizes.setdefault(row.dataset, row.params)
+    return ", ".join(f"{data} {size:,}" for data, size in sizes.items()) or "no row"
