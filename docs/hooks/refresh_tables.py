@@ -12,9 +12,8 @@ import json
 import re
 from pathlib import Path
 
-from fognn.report.claims import judge_all, verdict_of
-from fognn.report.measurements import read_measurements
-from fognn.report.metric import metric_of
+from fognn.experiments import get_row
+from fognn.report.claims import judge, read_frames
 from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[2]
@@ -29,17 +28,19 @@ _PLACES = {
     "limits": "docs/results.md#imdb-multi",
 }
 _GROUPS = {
-    "hold here": ("holds",),
-    "do not hold here": ("fails",),
-    "not decided: too few runs, or intervals with 0": ("partly", "unclear", "seen", "against"),
-    "not measured yet": ("missing",),
+    "hold here": ("better",),
+    "do not hold here": ("worse",),
+    "not decided: too few runs, or intervals with 0": (
+        *("partly", "inconclusive", "maybe better", "maybe worse"),
+    ),
+    "not measured yet": ("not measured",),
 }
 _REFERENCES = {
     "controls/zinc-gcn-kron": "GCN+FOG",
     "controls/zinc-gin-kron": "GIN+FOG",
     "controls/zinc-alone-kron": "FOG",
 }
-_DECIDED = {"holds": "**better**, ", "fails": "**worse**, "}
+_DECIDED = {"better": "**better**, ", "worse": "**worse**, "}
 
 
 def main() -> None:
@@ -96,12 +97,12 @@ def chaos_table() -> str:
 
 def claims_table() -> str:
     """The paper's claims by verdict, in markdown; each that is measured is a link."""
-    judged = judge_all(read_measurements(ROOT / "results"))
+    judged = judge(read_frames(ROOT / "results"))
     lines = [f"| the paper's [{len(judged)} claims]({_CLAIMS}) | |", "| --- | --- |"]
     for name, verdicts in _GROUPS.items():
         group = [judgement.claim for judgement in judged if judgement.verdict in verdicts]
         links = [f"[{claim.text}]({_PLACES.get(claim.table, _CLAIMS)})" for claim in group]
-        if "missing" in verdicts and group:
+        if "not measured" in verdicts and group:
             links = [f"[{len(group)}]({_CLAIMS})"]
         lines.append(f"| {name} | {'; '.join(links) or 'none'} |")
     return "\n".join(lines)
@@ -110,12 +111,12 @@ def claims_table() -> str:
 def verdicts_table() -> str:
     """Whether FOG is better than each control on ZINC, and the difference, in markdown."""
     found: dict[str, dict[str, str]] = {}
-    for line in read_measurements(ROOT / "results").tables["controls"]:
-        if line.paper.reference in _REFERENCES and line.paired is not None and not line.changed:
-            name = f"`{line.paper.control}`" if line.paper.control else line.paper.model
-            decided = _DECIDED.get(verdict_of(line.paired, metric_of(line)), "")
-            cell = f"{decided}{line.paired.difference:+.3f}"
-            found.setdefault(name, {})[line.paper.reference] = cell
+    for line in read_frames(ROOT / "results")["controls"].itertuples():
+        row = get_row(line.row)
+        if row.reference in _REFERENCES and line.host and not line.changed:
+            name = f"`{row.control}`" if row.control else row.model
+            cell = f"{_DECIDED.get(line.verdict, '')}{line.paired:+.3f}"
+            found.setdefault(name, {})[row.reference] = cell
     lines = [
         f"| FOG - control | {' | '.join(_REFERENCES.values())} |",
         "| --- " + "| ---: " * 3 + "|",

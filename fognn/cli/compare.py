@@ -81,12 +81,13 @@ def compare(
       fognn compare graphs.npz --hosts mine --import my_layers.py
     """
     from fognn.experiments.compare import compare as compare_networks
-    from fognn.report.site.build import build_comparison_report, check_output
+    from fognn.report.pages import check_output
+    from fognn.report.site import write_comparisons
     from fognn.training.settings import assignments
 
     import_own(imported)
     if output is not None:
-        check_output("compare", output)  # before hours of training
+        check_output(output)  # before hours of training
     with exit_if_stopped():
         result = compare_networks(
             data,
@@ -109,4 +110,4 @@ def compare(
     if not len(result.frame):
         raise typer.Exit(1)
     pages = output or result.runs / "report"
-    print("The pages:", build_comparison_report(result.entries, result.choices, pages))
+    print("The pages:", write_comparisons(result, pages))

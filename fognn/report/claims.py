@@ -101,7 +101,9 @@ class Comparison:
         r"""The two networks, by how much the first is better, the interval, the number of pairs,
         the paper's difference and the learning rates, as text."""
         metric, found = self.metric, self.difference
-        printed = metric.advantage(get_row(self.better.row).mean, get_row(self.than.row).mean)
+        # A claim names rows of the paper only, which have a mean.
+        means = [get_row(line.row).mean or 0.0 for line in (self.better, self.than)]
+        printed = metric.advantage(means[0], means[1])
         names = [self.better.network, self.than.network]
         if found is None:
             return [*names, NONE, NONE, CLAIMS["not measured"], metric.signed(printed), NONE]

@@ -74,7 +74,8 @@ def _figure(lines: Sequence[Any], at: str, over: str) -> str:
         few_shot = any(get_row(line.row).few_shot for line in lines)
         split = "episodes of the test classes" if few_shot else "the test split"
         notes.append(f"Here: on {split} at {_EPOCHS[at]}, {_AVERAGES[over]}.")
-    fractions = [get_row(line.row).fraction for line in lines if get_row(line.row).fraction]
+    rows = [get_row(line.row) for line in lines]
+    fractions = [row.fraction for row in rows if row.fraction]
     if fractions:
         notes.append(f"Trained and tested on the first {percents(fractions)} of each split.")
     if False in tested:

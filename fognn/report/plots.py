@@ -63,7 +63,8 @@ def results_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     if not lines:
         return None
     metric = METRICS[lines[0].metric]
-    paper, means = [], []
+    paper: list[Any] = []
+    means: list[Any] = []
     runs: dict[str, list[Any]] = {"host": [], "FOG": []}
     for place, line in enumerate(lines):
         printed = _printed(line)
@@ -85,8 +86,9 @@ def results_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     title = f"{split} {metric.axis} ({metric.direction})"
     caption = f"{capital(title)}. {'Diamonds: the paper. ' * bool(paper)}Dots: our runs."
     caption += f" Bars: the mean of the seeds with its {_CUT}." * bool(means)
-    axes = {"xaxis": _axis(title, range=_window(values, means)), "yaxis": _rows(lines)}
-    return _figure(name, caption, traces, max(300, 150 + 34 * len(lines)), wide=True, **axes)
+    shown = _axis(title, range=_window(values, means))
+    height = max(300, 150 + 34 * len(lines))
+    return _figure(name, caption, traces, height, True, xaxis=shown, yaxis=_rows(lines))
 
 
 def effect_figure(frame: pd.DataFrame, name: str) -> Figure | None:
@@ -100,7 +102,9 @@ def effect_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     if not lines:
         return None
     metric, known = METRICS[lines[0].metric], {line.network: line for line in _lines(frame)}
-    paper, runs, means = [], [], []
+    paper: list[Any] = []
+    runs: list[Any] = []
+    means: list[Any] = []
     controls = False
     for place, line in enumerate(lines):
         found, host = difference_of(line), known[line.host]
@@ -131,12 +135,10 @@ def effect_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     zero = {"zeroline": True, "zerolinecolor": "var(--ink)", "zerolinewidth": 1.5}
     note = {"text": better, "x": 0, "y": 1, "yref": "paper", "yanchor": "top", "showarrow": False}
     note |= {"xanchor": "left" if right else "right", "xshift": 6 if right else -6}
-    axes = {
-        "xaxis": _axis(title, range=_window(values, means), **zero),
-        "yaxis": _rows(lines, room=0.5),
-        "annotations": [note],
-    }
-    return _figure(name, caption, traces, max(240, 150 + 34 * len(lines)), controls, **axes)
+    shown, rows = _axis(title, range=_window(values, means), **zero), _rows(lines, room=0.5)
+    height = max(240, 150 + 34 * len(lines))
+    layout: dict[str, Any] = {"xaxis": shown, "yaxis": rows, "annotations": [note]}
+    return _figure(name, caption, traces, height, controls, **layout)
 
 
 def cost_figure(frame: pd.DataFrame, name: str, column: str, unit: str) -> Figure | None:
@@ -184,8 +186,8 @@ def cost_figure(frame: pd.DataFrame, name: str, column: str, unit: str) -> Figur
         f"{capital(metric.axis)} ({metric.direction}) against {unit}. Full: with FOG; open: "
         "without; a line joins the means of the two."
     )
-    axes = {"xaxis": _axis(unit, rangemode="tozero"), "yaxis": _axis(metric.axis)}
-    return _figure(name, caption, traces, 440, **axes)
+    cost = _axis(unit, rangemode="tozero")
+    return _figure(name, caption, traces, 440, xaxis=cost, yaxis=_axis(metric.axis))
 
 
 def curves_figure(
@@ -217,10 +219,10 @@ def curves_figure(
         values = [v for t in traces for v in t.y if t.xaxis == f"x{axis}" and v is not None]
         log = column != "val" and min(values) > 0 and max(values) > 30 * min(values)
         layout[f"xaxis{axis}"] = _axis("epoch", nticks=5)
-        layout[f"yaxis{axis}"] = _axis(f"{title}: {label}" if column != "val" else f"validation {label}")
+        layout[f"yaxis{axis}"] = _axis(f"{title.replace(' metric', '')}, {label}")
         layout[f"yaxis{axis}"] |= {"type": "log", "dtick": 1} if log else {}
     if len(groups) > 1:
-        buttons = [
+        buttons: list[Any] = [
             {
                 "label": title,
                 "method": "restyle",
@@ -228,9 +230,15 @@ def curves_figure(
             }
             for title, own in shown.items()
         ]
-        menu = {"buttons": buttons, "x": 1, "xanchor": "right", "y": 1.05, "yanchor": "bottom"}
-        look = {"bgcolor": "var(--paper)", "bordercolor": "var(--soft)", "font": {"size": 13}}
-        layout["updatemenus"] = [menu | look]
+        menu: dict[str, Any] = {
+            "buttons": buttons,
+            "x": 1,
+            "xanchor": "right",
+            "y": 1.05,
+            "yanchor": "bottom",
+        }
+        menu |= {"bgcolor": "var(--paper)", "bordercolor": "var(--soft)", "font": {"size": 13}}
+        layout["updatemenus"] = [menu]
         layout["margin"] = {"l": 10, "r": 16, "t": 70, "b": 10}
     caption = "Losses and metric of each epoch."
     if any(len(entries) > 1 for networks in groups.values() for entries in networks.values()):

@@ -10,9 +10,9 @@ from fognn.experiments.ledger import LedgerEntry
 from fognn.experiments.results import add_difference, figures_of, typed
 from fognn.experiments.wording import METRICS, NONE, joined, pluralize
 from fognn.report.text import mebibytes
-from fognn.training.config_section import flat
+from fognn.training.settings import flat
 
-__all__ = ["finding", "runs_frame", "settings_of"]
+__all__ = ["finding", "network_rows", "runs_frame", "settings_of"]
 
 _AT, _OVER = "last", "batches"
 # Settings that do not make two runs different: the seed and the machine.
@@ -127,7 +127,7 @@ def network_rows(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
                 str(len(line.seeds)),
                 NONE if found is None else metric.signed(found.value),
                 (metric.interval(found.low, found.high) if found else "") or NONE,
-                f"{line.verdict} than {line.host}" if found else NONE,
+                line.verdict or NONE,
                 f"{line.epochs:.0f}",
                 f"{line.seconds_per_epoch:.2f}",
                 mebibytes(memory),

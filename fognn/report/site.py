@@ -8,15 +8,15 @@ from typing import Any
 import pandas as pd
 
 from fognn.experiments.compare import sentence_of
-from fognn.experiments.differences import Difference, difference_of, verdict_of
-from fognn.experiments.ledger import LedgerEntry, run_entry
-from fognn.experiments.results import compare_frame, runs_frame
+from fognn.experiments.ledger import LedgerEntry, ledger_of, readable, run_entry
+from fognn.experiments.results import compare_frame
 from fognn.experiments.search import Choice
 from fognn.experiments.tables import TABLES
 from fognn.experiments.wording import CLAIMS, METRICS, NONE, joined, pluralize
 from fognn.report.claims import RULE, Judgement, judge
 from fognn.report.pages import check_output, write_pages
 from fognn.report.plots import Figure, cost_figure, curves_figure, effect_figure, results_figure
+from fognn.report.runs import finding, network_rows, runs_frame, settings_of
 from fognn.report.tables import (
     comparisons_table,
     paper_tables,
@@ -48,7 +48,7 @@ def build_site(results: str | Path, output: str | Path) -> Path:
     Returns:
         The front page.
     """
-    results = Path(results)
+    results = readable(results)
     check_output(output)
     if not results.is_dir():
         raise ValueError(f"results must be a folder with ledgers, there is no folder {results}")
@@ -59,7 +59,7 @@ def _site(results: Path) -> Iterator[Page]:
     tables = {name: read_table(name, results) for name in TABLES}
     frames = {name: frame for name, (frame, _) in tables.items()}
     comparisons = read_comparisons(results)
-    others = _other_runs(results)
+    others = ledger_of("runs", results).entries()
     menu = {"index": "Overview"} | {name: _short(name) for name in TABLES}
     menu |= {"compare": "Other data"} if comparisons else {}
     menu |= {"runs": "Other runs"} if others else {}
@@ -68,8 +68,14 @@ def _site(results: Path) -> Iterator[Page]:
     for name, (frame, entries) in tables.items():
         yield name, "table", {"menu": menu} | _table(name, frame, entries, judged, results)
     if comparisons:
-        parts = [_comparison(name, *own) for name, own in comparisons.items()]
-        yield "compare", "compare", {"menu": menu} | _comparisons(parts, comparisons)
+        title, parts = "FOG on other data", []
+        for number, (runs, choices) in enumerate(comparisons.values()):
+            frame = compare_frame(runs)
+            part = _comparison(number, frame, sentence_of(frame))
+            parts.append(part | {"searches": _searches(choices), "notes": []})
+        table = comparisons_table(comparisons)
+        context = _compare_context(title, parts) | {"menu": menu, "table": table}
+        yield "compare", "compare", context
     if others:
         yield "runs", "table", {"menu": menu} | _runs(others, "Runs that are in no table")
 
@@ -101,14 +107,18 @@ def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path
         The page.
     """
     answers = answers if isinstance(answers, list | tuple) else [answers]
-    parts = [
-        _part(number, answer.frame, answer.sentence, answer.choices, answer.notes, answer)
-        for number, answer in enumerate(answers)
-    ]
+    parts = []
+    for number, answer in enumerate(answers):
+        part = _comparison(number, answer.frame, answer.sentence)
+        parts.append(part | {"searches": _searches(answer.choices), "notes": answer.notes})
     if not title:
         title = parts[0]["title"] if len(parts) == 1 else "Does FOG help?"
-    context = {"title": title, "parts": parts, "figures": [f for p in parts for f in p["figures"]]}
-    return write_pages(output, [("index", "compare", context | {"table": None})])
+    return write_pages(output, [("index", "compare", _compare_context(title, parts))])
+
+
+def _compare_context(title: str, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    figures = [figure for part in parts for figure in part["figures"]]
+    return {"title": title, "parts_": parts, "figures": figures, "table": None}
 
 
 # --- the front page ---
@@ -116,7 +126,7 @@ def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path
 
 def _overview(frames: Mapping[str, pd.DataFrame], judged: Sequence[Judgement]) -> dict[str, Any]:
     counts = {verdict: [j for j in judged if j.verdict == verdict] for verdict in CLAIMS}
-    parts = [f"{len(own)} {CLAIMS[verdict]}" for verdict, own in counts.items() if own]
+    parts = [f"{CLAIMS[verdict]}: {len(own)}" for verdict, own in counts.items() if own]
     tables = {True: [], False: []}  # type: dict[bool, list[dict[str, Any]]]
     for name, frame in frames.items():
         rows = frame[~frame["ours"]]
@@ -131,7 +141,7 @@ def _overview(frames: Mapping[str, pd.DataFrame], judged: Sequence[Judgement]) -
         tables[TABLES[name].number is not None].append(cells)
     return {
         "title": "Second-order message passing, measured again",
-        "summary": f"Of {pluralize(len(judged), 'claim')} of the paper: {', '.join(parts)}.",
+        "summary": f"{pluralize(len(judged), 'claim')} of the paper. {capital('; '.join(parts[::-1]))}.",
         "rule": RULE,
         "claims": [_claim(one) for one in judged],
         "tables": [("The tables of the paper", tables[True]), ("Our own tables", tables[False])],
@@ -158,8 +168,8 @@ def _says(frame: pd.DataFrame) -> str:
         return "No pair is measured yet."
     counts = pairs["verdict"].value_counts()
     what = "control" if TABLES[frame["table"].iloc[0]].difference != "FOG - host" else "pair"
-    parts = [f"FOG {verdict} in {count}" for verdict, count in counts.items()]
-    return f"{pluralize(len(pairs), what)}: {', '.join(parts)}."
+    parts = [f"{verdict} in {count}" for verdict, count in counts.items()]
+    return f"{pluralize(len(pairs), what)}: FOG is {', '.join(parts)}."
 
 
 def _short(name: str) -> str:
@@ -176,7 +186,7 @@ def _table(
     judged: Sequence[Judgement],
     results: Path,
 ) -> dict[str, Any]:
-    parts = []
+    parts: list[dict[str, Any]] = []
     tables = paper_tables(frame, entries)
     for number, (data, own) in enumerate(frame.groupby("data", sort=False)):
         figures = [results_figure(own, f"results-{number}"), effect_figure(own, f"effect-{number}")]
@@ -190,14 +200,13 @@ def _table(
         part = {"title": data if len(tables) > 1 else "", "table": tables[number]}
         figures = [figure for figure in figures if figure is not None]
         parts.append(part | {"figures": figures, "runs": _run_table(runs)})
-    number = TABLES[name].number
-    title = capital(TABLES[name].title)
+    printed, title = TABLES[name].number, capital(TABLES[name].title)
     more = rates_tables(results) if name == "zinc" else []
     return {
-        "title": f"Table {number}: {title}" if number else f"{title} (not in the paper)",
+        "title": f"Table {printed}: {title}" if printed else f"{title} (not in the paper)",
         "summary": _says(frame),
         "claims": [_claim(one) for one in judged if one.claim.table == name],
-        "parts": parts,
+        "parts_": parts,
         "more": more,
         "figures": [figure for part in parts for figure in part["figures"]],
     }
@@ -239,41 +248,89 @@ def _run_table(entries: Sequence[LedgerEntry]) -> Table:
 # --- runs ---
 
 
-def _other_runs(results: Path) -> list[LedgerEntry]:
-    from fognn.experiments.ledger import ledger_of
-
-    return ledger_of("runs", results).entries()
-
-
 def _runs(entries: Sequence[LedgerEntry], title: str) -> dict[str, Any]:
     r"""The page that compares runs, with a part for each dataset and metric."""
     groups: dict[tuple[str, str], list[LedgerEntry]] = {}
     for entry in entries:
         groups.setdefault((entry.data, entry.result["metric"]), []).append(entry)
     parts, says = [], []
-    for number, ((data, kind), own) in enumerate(groups.items()):
+    for number, ((data, _), own) in enumerate(groups.items()):
         frame = runs_frame(own)
-        says += [_finding(line) for line in frame.itertuples() if line.host]
-        networks = {line.network: line.entries for line in frame.itertuples()}
-        figures = [
-            results_figure(frame, f"results-{number}"),
-            effect_figure(frame, f"effect-{number}"),
-            curves_figure({"all": networks}, METRICS[kind], f"curves-{number}"),
-        ]
-        parts.append(
-            {
-                "title": data if len(groups) > 1 else "",
-                "table": _network_table(frame, f"{data}: {METRICS[kind].axis}"),
-                "figures": [figure for figure in figures if figure is not None],
-                "runs": _run_table(own),
-                "settings": _settings(frame),
-            }
-        )
+        says += [finding(line, frame) for line in frame.itertuples() if line.host]
+        part = _frame_part(frame, data, number)
+        parts.append(part | {"title": data if len(groups) > 1 else ""})
     return {
         "title": title,
         "summary": " ".join(says) or f"{pluralize(len(entries), 'run')}.",
         "claims": [],
-        "parts": parts,
+        "parts_": parts,
         "more": [],
         "figures": [figure for part in parts for figure in part["figures"]],
     }
+
+
+def _frame_part(frame: pd.DataFrame, data: str, number: int) -> dict[str, Any]:
+    r"""Plots and tables of networks that are no rows of a table."""
+    metric = METRICS[frame["metric"].iloc[0]]
+    names = [
+        f"{line.network} ({line.note})" if getattr(line, "note", "") else line.network
+        for line in frame.itertuples()
+    ]
+    networks = dict(zip(names, frame["entries"], strict=True))
+    figures = [
+        effect_figure(frame, f"effect-{number}"),
+        results_figure(frame, f"results-{number}"),
+        curves_figure({"all": networks}, metric, f"curves-{number}"),
+    ]
+    header, rows = network_rows(frame)
+    notes = [f"{capital(metric.direction)}; ± is the standard deviation over seeds (or folds)."]
+    if (frame["paired_over"] == "fold").any():
+        notes.append("Folds share training data, so their intervals are too narrow.")
+    entries = [entry for own in frame["entries"] for entry in own]
+    settings = [settings_of(own[0]) for own in frame["entries"]]
+    keys = dict.fromkeys(key for own in settings for key in own)
+    values = [[key, *(own.get(key, NONE) for own in settings)] for key in keys]
+    return {
+        "table": Table(f"{data}: {metric.axis}", header, rows, notes),
+        "figures": [figure for figure in figures if figure is not None],
+        "runs": _run_table(entries),
+        "settings": (["setting", *names], values),
+    }
+
+
+# --- comparisons ---
+
+
+def _comparison(number: int, frame: pd.DataFrame, sentence: str) -> dict[str, Any]:
+    data = frame["data"].iloc[0] if len(frame) else "no runs"
+    hosts = joined(list(dict.fromkeys(frame[frame["host"] != ""]["host"])))
+    verdicts = [
+        (line.verdict, f"{line.network} against {line.host}: {line.verdict}")
+        for line in frame.itertuples()
+        if line.host
+    ]
+    part = _frame_part(frame, data, number)
+    title = f"{hosts}, with and without FOG, on {data}"
+    return part | {"title": title, "sentence": sentence, "verdicts": verdicts}
+
+
+def _searches(choices: Sequence[Choice]) -> Table | None:
+    if not choices:
+        return None
+    rates = sorted({trial.lr for choice in choices for trial in choice.tried}, reverse=True)
+    rows = []
+    for choice in choices:
+        metric = METRICS[choice.metric]
+        scores = {
+            trial.lr: "failed" if trial.score is None else metric.number(trial.score)
+            for trial in choice.tried
+        }
+        cells = [scores.get(rate, "") + " *" * (rate == choice.lr) for rate in rates]
+        rows.append([choice.label, *cells])
+    note = (
+        "Each network tried the same learning rates with the first seed. The one with the best "
+        "validation metric at its best epoch, marked with a star, was taken for all seeds. The "
+        "test split was not used."
+    )
+    title = f"Validation {METRICS[choices[0].metric].axis} of each learning rate"
+    return Table(title, ["network", *(f"{rate:g}" for rate in rates)], rows, [note])

@@ -9,12 +9,12 @@ import pandas as pd
 from fognn.experiments.build import name_of
 from fognn.experiments.compared import chosen_entries, table_of
 from fognn.experiments.differences import Difference, difference_of
-from fognn.experiments.ledger import LedgerEntry, ledger_of
+from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
 from fognn.experiments.rates import rates_frame
 from fognn.experiments.results import compare_frame, frame_of, table_csv
 from fognn.experiments.rows import get_row, rows
-from fognn.experiments.search import Choice, Choices, choices_file, without_trials
-from fognn.experiments.tables import TABLES, check_table, label_of
+from fognn.experiments.search import Choice, choices_of, without_trials
+from fognn.experiments.tables import TABLES, label_of
 from fognn.experiments.wording import METRICS, NONE, Metric, pluralize
 from fognn.models import list_models
 from fognn.report.notes import notes_of, numbers_of
@@ -57,7 +57,7 @@ def report_table(
     from fognn.report.claims import claims_table, read_frames
 
     checks.one_of("table", "form", form, FORMS)
-    results = Path(results)
+    results = readable(results)
     if table in ("claims", "rates", "compare"):
         if minus is not None:
             raise ValueError(f"table: minus needs a table of rows, got table {table!r}")
@@ -68,7 +68,7 @@ def report_table(
         else:
             found = [claims_table(read_frames(results))]
         return "\n\n".join(one.to(form) for one in found)
-    check_table("table", table)
+    checks.known("table", "name", table, TABLES)
     frame, entries = read_table(table, results, at, over, minus)
     difference = TABLES[table].difference if minus is None else f"row - {minus}"
     if form == "csv":
@@ -87,7 +87,7 @@ def read_table(
     r"""Reads a table: :func:`fognn.experiments.results.table_frame`, and all lines of the ledger,
     with the trials of searches."""
     entries = ledger_of(table, results).entries()
-    shown = without_trials(entries, Choices(choices_file(results, table)).all())
+    shown = without_trials(entries, choices_of(table, results).read())
     return frame_of(table, shown, at, over, minus), entries
 
 
@@ -188,7 +188,7 @@ _RATES += ["FOG − host, equal tries", "due to settings", "tries each"]
 
 def rates_tables(results: Path) -> list[Table]:
     r"""How much of each gain is due to learning rates: a table for each one that has a search."""
-    searched = [name for name in TABLES if choices_file(results, name).exists()]
+    searched = [name for name in TABLES if choices_of(name, results).path.exists()]
     found = []
     for name in searched or ["zinc"]:
         frame = rates_frame(name, results)
@@ -250,12 +250,10 @@ def read_comparisons(results: Path) -> dict[str, tuple[list[LedgerEntry], list[C
     found = {}
     for file in sorted((results / "compare").glob("*.jsonl")):
         table = table_of(file.stem)
-        choices = Choices(choices_file(results, table)).all()
+        choices = choices_of(table, results).read()
         entries = chosen_entries(ledger_of(table, results).entries(), choices)
         if entries:
             found[file.stem] = (entries, choices)
-    if not found:
-        raise ValueError(f"results must have a comparison, {results}/compare has none")
     return found
 
 

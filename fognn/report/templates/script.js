@@ -13,7 +13,7 @@
     for (const plot of document.querySelectorAll(".plot")) {
       const figure = JSON.parse(document.getElementById(`${plot.id}-figure`).textContent);
       const { data, layout } = resolved(figure, getComputedStyle(document.documentElement));
-      Plotly.react(plot, data, layout, { responsive: true, displaylogo: false });
+      Plotly.react(plot, data, layout, { responsive: true, displayModeBar: false });
     }
   };
   window.addEventListener("DOMContentLoaded", () => window.Plotly && drawAll());
