@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.compare import sentence_of
+from fognn.experiments.answer import sentence_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable, run_entry
 from fognn.experiments.results import compare_frame
 from fognn.experiments.search import Choice
@@ -127,6 +127,7 @@ def _compare_context(title: str, parts: Sequence[dict[str, Any]]) -> dict[str, A
 def _overview(frames: Mapping[str, pd.DataFrame], judged: Sequence[Judgement]) -> dict[str, Any]:
     counts = {verdict: [j for j in judged if j.verdict == verdict] for verdict in CLAIMS}
     parts = [f"{CLAIMS[verdict]}: {len(own)}" for verdict, own in counts.items() if own]
+    total = pluralize(len(judged), "claim")
     tables = {True: [], False: []}  # type: dict[bool, list[dict[str, Any]]]
     for name, frame in frames.items():
         rows = frame[~frame["ours"]]
@@ -141,7 +142,7 @@ def _overview(frames: Mapping[str, pd.DataFrame], judged: Sequence[Judgement]) -
         tables[TABLES[name].number is not None].append(cells)
     return {
         "title": "Second-order message passing, measured again",
-        "summary": f"{pluralize(len(judged), 'claim')} of the paper. {capital('; '.join(parts[::-1]))}.",
+        "summary": f"{total} of the paper. {capital('; '.join(parts[::-1]))}.",
         "rule": RULE,
         "claims": [_claim(one) for one in judged],
         "tables": [("The tables of the paper", tables[True]), ("Our own tables", tables[False])],

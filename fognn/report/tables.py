@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.build import name_of
 from fognn.experiments.compared import chosen_entries, table_of
 from fognn.experiments.differences import Difference, difference_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
 from fognn.experiments.rates import rates_frame
 from fognn.experiments.results import compare_frame, frame_of, table_csv
+from fognn.experiments.row_net import name_of
 from fognn.experiments.rows import get_row, rows
 from fognn.experiments.search import Choice, choices_of, without_trials
 from fognn.experiments.tables import TABLES, label_of
