@@ -1,237 +1,213 @@
-"""Trials with a changed file: read by the library in batches, or by a command."""
+"""Trials of the campaign. Each returns how it ended: ``same`` (the result of a run that nothing
+disturbed) or ``line`` (one line that says what is wrong); anything else raises a ``FindingError``."""
 
-import contextlib
-import functools
-import hashlib
+import json
 import os
-import shutil
-import stat
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from chaos.commands import Ended, fork, judge, run, wait
-from chaos.findings import Counts
-from chaos.formats import FORMATS, Format, arguments, digest, environment, prepare, sample
-from fognn.utils.errors import FognnError
+import torch
+from torch_geometric.data import Data
 
-__all__ = ["Trial", "command_trial", "read_trials"]
+import fognn
+from fognn.data import write_graphs
 
-MEMORY = 10 * 2**30  # bytes of address space, of which importing torch takes four
-CANARY = "CANARY"  # hostile files try to write a file of this name
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A sample with a changed file.
-
-    Args:
-        kind: What was changed, for the counts.
-        format: The name of the format.
-        write: Changes the file, whose path it gets; the path of the canary is its second argument.
-        exact: Whether a file with checksums must give the same result or a line.
-    """
-
-    kind: str
-    format: str
-    write: Callable[[Path, Path], None]
-    exact: bool = True
-
-
-def read_trials(counts: Counts, part: str, trials: Sequence[Trial], place: Path) -> None:
-    """Reads each file in one forked process; if that dies or hangs, the rest in another one.
-
-    Args:
-        counts: Gets an outcome for each trial.
-        part: The part of the campaign.
-        trials: The trials.
-        place: A folder for the samples, which is removed.
-    """
-    for trial in trials:
-        prepare(trial.format)  # here, so that later processes have it, too
-    left = list(trials)
-    while left:
-        verdicts = place / "verdicts.txt"
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        verdicts.write_bytes(b"")
-        work = functools.partial(_read_all, left, place, verdicts)
-        child = fork(work, place, place / "output", memory=MEMORY)
-        ended = wait(child, verdicts.stat)
-        found = [line.split("\t", 1)[1] for line in verdicts.read_text().split("\n") if line]
-        for trial, outcome in zip(left, found, strict=False):
-            if outcome in ("same", "done", "line"):
-                counts.add(part, f"{trial.format}: {trial.kind}", outcome)
-            else:
-                _keep(counts, part, trial, outcome, place, "")
-        left = left[len(found) :]
-        if left:  # the process ended in the middle of a trial
-            how = judge(ended)
-            how = "ended" if how in ("done", "line") else how
-            _keep(counts, part, left[0], how, place, ended.err[-2000:])
-            left = left[1:]
-    shutil.rmtree(place, ignore_errors=True)
+TIMEOUT = 600.0
+SETTINGS = {
+    "data.fraction": 0.0008,
+    "training.batch_size": 4,
+    "training.epochs": 8,
+    "model.channels": 16,
+    "model.dropout": 0.3,
+    "machine.threads": 1,
+}
+SETS = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+TRAIN = ["train", "cluster", "gcn+fog", "-q", *SETS, "-o", "run"]
+COMPARE = "compare graphs.npz --hosts gcn --seeds 2 --budget 2000 --rates 0.01 --workers 2 -q"
+SWEEP = [*COMPARE.split(), "--set", "training.epochs=3"]
+WRITER = """
+import sys
+from fognn.experiments.json_lines import JsonLines, KeyedLine
+ledger = JsonLines(sys.argv[1], KeyedLine)
+for number in range(int(sys.argv[3])):
+    ledger.add(KeyedLine(key=f"{sys.argv[2]}-{number}"))
+    print(number, flush=True)
+"""
 
 
-def _keep(counts: Counts, part: str, trial: Trial, outcome: str, place: Path, note: str) -> None:
-    folder = place / "finding" / "sample"
-    shutil.rmtree(folder.parent, ignore_errors=True)
-    try:
-        trial.write(sample(FORMATS[trial.format], folder), folder / CANARY)
-    except OSError as error:
-        note += f"\nthe file could not be written again: {error}"
-    kind = f"{trial.format}: {trial.kind}"
-    counts.add(part, kind, outcome, [_only_files(folder)], ["read", trial.format], note)
+class FindingError(Exception):
+    """A trial that ended in another way than it must."""
 
 
-def _only_files(folder: Path) -> Path:
-    """Removes pipes and devices, which cannot be copied."""
-    for path in folder.rglob("*"):
-        mode = path.lstat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
-            path.unlink()
-    return folder
-
-
-def _read_all(trials: Sequence[Trial], place: Path, verdicts: Path) -> None:
-    os.fsync = lambda _: None  # nothing here must outlive a power failure
-    expected: dict[str, str] = {}
-    with open(verdicts, "a", buffering=1, encoding="utf-8") as file:
-        for number, trial in enumerate(trials):
-            one = FORMATS[trial.format]
-            if one.checked and one.name not in expected:
-                with _sample(one, place / f"valid{number}") as path:
-                    expected[one.name] = digest(one.read(_top(one, path)))
-            with _sample(one, place / f"sample{number}") as path:
-                canary = _top(one, path) / CANARY
-                trial.write(path, canary)
-                outcome = _verdict(one, path, expected.get(one.name) if trial.exact else None)
-                if one.safe and canary.exists():
-                    outcome = "code run"
-            file.write(f"{number}\t{' '.join(outcome.split())[:500]}\n")
-
-
-@contextlib.contextmanager
-def _sample(one: Format, folder: Path) -> Iterator[Path]:
-    path = sample(one, folder)
-    os.environ.update(environment(folder))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _top(one: Format, path: Path) -> Path:
-    return path.parents[one.file.count("/")]
-
-
-def _verdict(one: Format, path: Path, expected: str | None) -> str:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = digest(one.read(_top(one, path)))
-    except (ValueError, ImportError, OSError, FognnError) as error:
-        return "line" if _names(one, path, str(error)) else f"does not name the file: {error!r}"
-    except BaseException as error:
-        return f"traceback: {error!r}"
-    if expected is None:
-        return "done"
-    return "same" if found == expected else "another result, without a word"
-
-
-def _names(one: Format, path: Path, message: str) -> bool:
-    """Returns whether a message names the file, or a folder of the sample that it is in."""
-    top = _top(one, path)
-    folders = [str(parent) for parent in path.parents if parent.is_relative_to(top)]
-    inside = [text for text in folders if text != str(top)]
-    return any(text in message for text in (path.name, *inside, *one.named))
-
-
-def command_trial(
-    counts: Counts, part: str, trial: Trial, command: Sequence[str], place: Path
-) -> None:
-    """Runs a command that reads the file; checks how it ends, and that it changed nothing else.
-
-    Args:
-        counts: Gets the outcome.
-        part: The part of the campaign.
-        trial: The trial.
-        command: Arguments of ``fognn``.
-        place: A folder for the sample, which is removed.
-    """
-    one = FORMATS[trial.format]
-    shutil.rmtree(place, ignore_errors=True)
-    folder = place / "sample"
-    path = sample(one, folder)
-    trial.write(path, folder / CANARY)
-    before = _files(folder)
-    ended = run(arguments(list(command)), folder, place / "output", environment(folder))
-    outcome = judge(ended)
-    if outcome == "line" and not _line_names(one, path, ended):
-        outcome = f"does not name the file: {ended.err.strip().splitlines()[-1]}"
-    if one.safe and (folder / CANARY).exists():
-        outcome = "code run"
-    elif outcome in ("done", "line"):
-        outcome = _lost(one, path, before, _files(folder), outcome) or outcome
-    kind = f"{trial.format}: {trial.kind}: fognn {command[0]}"
-    fine = outcome in ("done", "line")
-    if not fine:  # as it was before the command
-        _keep(counts, part, trial, outcome, place, ended.err[-4000:])
-    else:
-        counts.add(part, kind, outcome)
-    shutil.rmtree(place, ignore_errors=True)
-
-
-def _line_names(one: Format, path: Path, ended: Ended) -> bool:
-    line = ended.err.strip().splitlines()[-1]
-    # Valid numbers whose training overflows; data that do not fit a setting, which is named.
-    if "check the data for NaN" in line or line.startswith("fognn: config: "):
-        return True
-    relative = path.relative_to(_top(one, path))
-    # With a relative path as argument, the folder is named by it.
-    return _names(one, path, line) or any(
-        str(parent) in line for parent in relative.parents if str(parent) != "."
+def start(folder: Path, words: list[str], limit: int = 0) -> "subprocess.Popen[str]":
+    """Starts ``fognn ...``; no file that it writes may grow beyond ``limit`` bytes."""
+    most = (limit, resource.RLIM_INFINITY)
+    return subprocess.Popen(
+        [sys.executable, "-m", "fognn", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(Path(fognn.__file__).parents[1])},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, most) if limit else None,
     )
 
 
-def _files(folder: Path) -> dict[str, str]:
-    """A digest of each file, by its path in the folder."""
-    found = {}
-    for path in folder.rglob("*"):
-        mode = path.lstat().st_mode
-        name = str(path.relative_to(folder))
-        if stat.S_ISREG(mode):
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        elif not stat.S_ISDIR(mode):
-            found[name] = str(stat.S_IFMT(mode))
+def finish(process: "subprocess.Popen[str]") -> str:
+    """Waits for a command; returns ``same`` for success, ``line`` for an error of one line."""
+    _, errors = process.communicate(timeout=TIMEOUT)
+    lines = [line for line in errors.splitlines() if line.startswith("fognn:")]
+    if "Traceback" in errors or process.returncode not in (0, 1):
+        raise FindingError(f"exit code {process.returncode}: {errors[-2000:]}")
+    if process.returncode == 1 and not lines:
+        raise FindingError(f"no line: {errors[-2000:]}")
+    return "line" if process.returncode else "same"
+
+
+def kill(process: "subprocess.Popen[str]") -> None:
+    """Ends a command and its workers at once."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = torch.load(folder / "last.ckpt", weights_only=True)["model"]
     return found
 
 
-def _lost(
-    one: Format, path: Path, before: dict[str, str], after: dict[str, str], outcome: str
-) -> str | None:
-    """Returns what a command changed that it must leave alone."""
-    own = str(path.relative_to(_top(one, path)))
-    for name, sum_ in before.items():
-        cached = name.startswith("cache/")
-        trained = outcome == "done" and name.startswith(("run/", "results/"))
-        if after.get(name) != sum_ and not (cached or trained or (one.remade and name == own)):
-            return f"{name} was {'changed' if name in after else 'removed'}"
-    if outcome == "line":
-        new = [name for name in after if name not in before and not _may_stay(name)]
-        if new:
-            return f"{new[0]} was left by a command that failed"
-    return None
+def check_same(folder: Path, whole: Path) -> None:
+    mine, other = weights(folder), weights(whole)
+    if mine.keys() != other.keys() or not all(torch.equal(mine[k], other[k]) for k in mine):
+        raise FindingError(f"{folder} has other bits than {whole}")
 
 
-def _may_stay(name: str) -> bool:
-    # The cache and locks; what PyG makes of raw files; and the folder of a run that has begun.
-    kept = name.startswith(("cache/", "new/")) or name.endswith(".lock")
-    return kept or "/processed/" in name
+def wait(process: "subprocess.Popen[str]", there: Callable[[], bool]) -> None:
+    """Waits until a command has begun its work, so that a kill does not only hit its imports."""
+    end = time.monotonic() + TIMEOUT
+    while process.poll() is None and not there():
+        if time.monotonic() > end:
+            kill(process)
+            raise FindingError("no progress")
+        time.sleep(0.002)
 
 
-def chosen(random: Any, one: Format) -> list[str] | None:
-    """One of the commands of a format."""
-    return random.choice(list(one.commands)) if one.commands else None
+def prepare(folder: Path) -> None:
+    """Writes what the trials compare with: a run and a comparison that nothing disturbed."""
+    generator = torch.Generator().manual_seed(0)
+    graphs = []
+    for _ in range(40):
+        half = torch.randint(8, (2, 12), generator=generator)
+        edge_index = torch.cat([half, half.flip(0)], dim=1)
+        x = torch.randn(8, 3, generator=generator)
+        graphs.append(Data(x=x, edge_index=edge_index, y=x.mean().view(1)))
+    write_graphs(folder / "graphs.npz", graphs)
+    for words in (TRAIN, SWEEP):
+        if finish(start(folder, words)) != "same":
+            raise FindingError(f"{words} without any disturbance")
+
+
+def kills(whole: Path, folder: Path, draw: random.Random) -> str:
+    """Kills a training at random moments; the last one ends in the bits of the undisturbed run."""
+    for _ in range(draw.randint(1, 3)):
+        process = start(folder, TRAIN)
+        log = folder / "run" / "log.txt"
+        size = log.stat().st_size if log.exists() else 0
+        wait(process, lambda log=log, size=size: log.exists() and log.stat().st_size > size)  # type: ignore[misc]
+        time.sleep(draw.random() * 0.5)
+        kill(process)
+    how = finish(start(folder, TRAIN))
+    check_same(folder / "run", whole / "run")
+    return how
+
+
+def results_of(folder: Path) -> dict[str, object]:
+    (ledger,) = (folder / "results" / "compare").glob("*.jsonl")
+    lines = [json.loads(line) for line in ledger.read_text().splitlines()]
+    if len({line["key"] for line in lines}) < len(lines):
+        raise FindingError(f"{ledger} has a key twice")
+    return {line["key"]: line["result"]["test"]["best"]["items"] for line in lines}
+
+
+def sweeps(whole: Path, folder: Path, draw: random.Random) -> str:
+    """Kills a comparison with two workers; the same command ends with the same ledger."""
+    (folder / "graphs.npz").write_bytes((whole / "graphs.npz").read_bytes())
+    process = start(folder, SWEEP)
+    wait(process, lambda: any((folder / "runs").rglob("last.ckpt")))
+    time.sleep(draw.random() * 3)
+    kill(process)
+    how = finish(start(folder, SWEEP))
+    if results_of(folder) != results_of(whole):
+        raise FindingError("the comparison has other results")
+    return how
+
+
+def writers(whole: Path, folder: Path, draw: random.Random) -> str:
+    """Several processes add to one ledger, half of them are killed: no line is lost or torn."""
+    path = folder / "ledger.jsonl"
+    code = [sys.executable, "-c", WRITER, str(path)]
+    processes = [
+        subprocess.Popen([*code, str(name), "20"], stdout=subprocess.PIPE, text=True)
+        for name in range(4)
+    ]
+    time.sleep(2 + draw.random() * 3)
+    for process in processes[::2]:
+        process.kill()
+    said = [process.communicate(timeout=TIMEOUT)[0].splitlines() for process in processes]
+    keys = [json.loads(line)["key"] for line in path.read_text().splitlines()]
+    wanted = {f"{name}-{number}" for name, numbers in enumerate(said) for number in numbers}
+    if len(set(keys)) < len(keys) or not wanted <= set(keys):
+        raise FindingError(f"lines are lost or twice: {sorted(wanted - set(keys))}")
+    return "same"
+
+
+def disks(whole: Path, folder: Path, draw: random.Random) -> str:
+    """No file may grow beyond a limit, as on a full disk: one line, and the run resumes after."""
+    size = (whole / "run" / "last.ckpt").stat().st_size
+    how = finish(start(folder, TRAIN, limit=draw.randint(100, size)))
+    if list(folder.rglob(".tmp-*")):
+        raise FindingError("a temporary file is left")
+    if finish(start(folder, TRAIN)) != "same":
+        raise FindingError("it does not resume when there is space again")
+    check_same(folder / "run", whole / "run")
+    return how
+
+
+# Each entry point: the command, the file in it that is changed.
+ENTRIES: list[tuple[list[str], str]] = [
+    (["predict", "run", "graphs.npz", "-o", "out.csv"], "run/best.ckpt"),
+    (["train", "--config", "run/config.yaml", "-o", "new", "-q"], "run/config.yaml"),
+    (TRAIN, "run/last.ckpt"),
+    (TRAIN, "run/result.json"),
+    (SWEEP, "graphs.npz"),
+    (["train", "molecules.csv", "gcn", "-q", *SETS, "-o", "new"], "molecules.csv"),
+]
+
+
+def files(whole: Path, folder: Path, draw: random.Random) -> str:
+    """Truncates or changes a file that a command reads: one line, or a result."""
+    words, name = draw.choice(ENTRIES)
+    subprocess.run(["cp", "-r", f"{whole}/run", f"{whole}/graphs.npz", str(folder)], check=True)
+    if words is TRAIN and name.endswith("last.ckpt"):
+        (folder / "run" / "result.json").unlink()
+    lines = [f"{'C' * n}O,{n}" for n in range(1, 31)]
+    (folder / "molecules.csv").write_text("\n".join(["smiles,y", *lines]) + "\n")
+    content = bytearray((folder / name).read_bytes())
+    if draw.random() < 0.5:
+        del content[draw.randrange(len(content)) :]
+    else:
+        for _ in range(draw.randint(1, 20)):
+            content[draw.randrange(len(content))] = draw.randrange(256)
+    (folder / name).write_bytes(bytes(content))
+    how = finish(start(folder, words))
+    if name.endswith("last.ckpt") and how == "same":
+        check_same(folder / "run", whole / "run")
+    return how
