@@ -22,7 +22,8 @@ from torch.nn import Module
 from fognn.models.registry import has_fog, new_model
 from fognn.models.task import TASKS, Task
 from fognn.models.tensor_file import check_sizes, whole_network
-from fognn.utils.files import check_regular, user_path, write_whole
+from fognn.utils.errors import FileError
+from fognn.utils.files import user_path, write_whole
 
 __all__ = [
     "SUFFIX",
@@ -102,7 +103,8 @@ def read_weights(path: Path) -> Weights:
     Raises:
         FileError: If the file is damaged, or is no file of weights of this version.
     """
-    check_regular(path)
+    if not path.is_file():
+        raise FileError(f"{path} does not exist")
     with whole_network(path):
         with safe_open(path, "pt") as file:
             text = (file.metadata() or {}).get(_ENTRY)

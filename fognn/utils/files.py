@@ -2,40 +2,17 @@ r"""Paths of the user, checksums, and files that are written whole or not at all
 
 import hashlib
 import os
-import pickle
-import stat
-import struct
 import uuid
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from fognn.utils.errors import FileError
 
-__all__ = [
-    "DAMAGE",
-    "check_regular",
-    "disk_error",
-    "read_text",
-    "remove_left",
-    "sha256_of",
-    "user_path",
-    "write_whole",
-]
+__all__ = ["disk_error", "sha256_of", "user_path", "write_whole"]
 
-# The exceptions that numpy, zipfile and torch raise for truncated or corrupt files.
-DAMAGE = (
-    *(OSError, EOFError, LookupError, ValueError, TypeError, AttributeError, RuntimeError),
-    *(ArithmeticError, MemoryError, SyntaxError, struct.error, pickle.UnpicklingError),
-    *(zipfile.BadZipFile, zlib.error),
-)
-
-
-def disk_error(path: Path, error: OSError) -> FileError:
-    r"""Returns the :class:`FileError` for an :class:`OSError` of writing to :obj:`path`."""
-    return FileError(f"{path} could not be written: {error.strerror or error}")
+# What torch.save raises on a full disk, without an errno.
+_TORCH = ("PytorchStreamWriter", "unexpected pos", "iostream error")
 
 
 def user_path(path: str | Path) -> Path:
@@ -50,37 +27,15 @@ def user_path(path: str | Path) -> Path:
         raise FileError(f"{path}: {error}") from error
 
 
-def check_regular(path: Path) -> None:
-    r"""Raises a :class:`FileError` unless a path names a file, or a link to one."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(mode):
-        raise FileError(f"{path} must be a file")
-
-
-def read_text(path: Path) -> str:
-    r"""Returns the text of a file.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        FileError: If it is not a regular file.
-        ValueError: If it is not in UTF-8.
-    """
-    path = Path(path)
-    if path.exists():
-        check_regular(path)
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be text in UTF-8: {error}") from error
-
-
 def sha256_of(path: Path) -> str:
     r"""Returns the SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def disk_error(path: Path, error: OSError) -> FileError:
+    r"""Returns the :class:`FileError` for an :class:`OSError` of writing to :obj:`path`."""
+    return FileError(f"{path} could not be written: {error.strerror or error}")
 
 
 @contextmanager
@@ -108,17 +63,10 @@ def write_whole(path: Path) -> Iterator[Path]:
         if error.filename is None or Path(error.filename) in (temporary, path, *path.parents):
             raise disk_error(path, error) from error
         raise
-    except RuntimeError as error:  # of torch.save on a full disk, which has no errno
-        words = ("PytorchStreamWriter", "unexpected pos", "iostream error")
-        if any(word in str(error) for word in words):
+    except RuntimeError as error:
+        if any(word in str(error) for word in _TORCH):
             raise FileError(f"{path} could not be written: {error}") from error
         raise
     finally:
         if temporary.exists():
             temporary.unlink()
-
-
-def remove_left(path: Path) -> None:
-    r"""Removes temporary files of processes that were killed while they wrote a file."""
-    for left in path.parent.glob(f".tmp-*-{path.name}"):
-        left.unlink(missing_ok=True)
