@@ -1,119 +1,26 @@
 """The registry of networks."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any
 
 from torch.nn import Module
-from torch_geometric.nn.resolver import activation_resolver
 
-from fognn.models.encoders import (
-    ColumnsEncoder,
-    ConstantEncoder,
-    FeatureEncoder,
-    TokenEncoder,
-    WalkEncoder,
-)
+from fognn.models.encoders import ConstantEncoder, FeatureEncoder, WalkEncoder, token_encoder
 from fognn.models.few_shot_net import FewShotNet
+from fognn.models.fog_settings import FOGSettings
 from fognn.models.graph_net import GraphNet
 from fognn.models.heads import JumpingHead, MLPHead, OutputScale
+from fognn.models.hosts import BUILT_IN, FOG_SETTINGS, HOSTS, NET_SETTINGS, Host
 from fognn.models.task import TASKS, Task
-from fognn.nn import (
-    FOG,
-    Block,
-    FeedForward,
-    FOGControl,
-    GATConv,
-    GatedGCNConv,
-    GCNConv,
-    GINConv,
-    SAGEConv,
-    WithFOG,
-)
-from fognn.nn.fog_controls import FOG_KINDS
+from fognn.nn import Block, FeedForward, WithFOG
 from fognn.utils import checks
 
-Layer = Callable[..., Module]
+__all__ = [
+    *("BUILT_IN", "FEW_SHOT", "FOG_SETTINGS", "HOSTS"),
+    *("create_model", "has_fog", "head_of", "list_models", "new_model"),
+]
 
-
-@dataclass(frozen=True)
-class Host:
-    """A host: its layer is ``conv(channels, q, beside_fog, layer, layers, **options)``. With
-    ``edge_dim``, that is a further argument for ``edge_features``."""
-
-    conv: Layer
-    act: str = "relu"
-    options: tuple[str, ...] = ()
-    edges: str = "none"  # none, constant, or features
-    jumping: bool = False
-    edge_dim: bool = False
-
-
-def _gcn(channels: int, q: int, *_: Any, norm: str = "sym", edge_dim: int | None = None) -> Module:
-    return GCNConv(channels, q, norm, edge_dim)
-
-
-def _gat(
-    channels: int,
-    q: int,
-    beside_fog: bool,
-    layer: int,
-    layers: int,
-    heads: int = 8,
-    edge_dim: int | None = None,
-) -> Module:
-    return GATConv(channels, q, 1 if layer == layers - 1 else heads, edge_dim=edge_dim)
-
-
-def _gated_gcn(
-    channels: int, q: int, beside_fog: bool, layer: int, layers: int, gate: str = "before"
-) -> Module:
-    last = layer == layers - 1  # heads do not read edge features
-    return GatedGCNConv(channels, q if beside_fog else None, gate, edge_output=not last)
-
-
-def _gin(
-    channels: int, q: int, *_: Any, hidden: int | None = None, edge_dim: int | None = None
-) -> Module:
-    return GINConv(channels, q, hidden, edge_dim)
-
-
-def _sage(
-    channels: int,
-    q: int,
-    *_: Any,
-    aggr: str = "max",
-    benchmark: bool = False,
-    edge_dim: int | None = None,
-) -> Module:
-    return SAGEConv(channels, q, aggr, benchmark, edge_dim)
-
-
-HOSTS = {
-    "gcn": Host(_gcn, options=("norm",), edge_dim=True),
-    "gat": Host(_gat, act="elu", options=("heads",), edge_dim=True),
-    "gatedgcn": Host(_gated_gcn, options=("gate",), edges="constant"),
-    "gatedgcn-e": Host(_gated_gcn, options=("gate",), edges="features"),
-    "gin": Host(_gin, options=("hidden",), jumping=True, edge_dim=True),
-    "graphsage": Host(_sage, options=("aggr", "benchmark"), edge_dim=True),
-}
-# Without those of a user's register_host; the last three are those of fognn.models.pyg_hosts.
-BUILT_IN = (*HOSTS, "film", "gatv2", "pna")
-# Settings of all networks on graphs.
-NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "edge_features", "readout", "head")
-# Settings of networks with FOG.
-FOG_SETTINGS = (
-    "fog_channels",
-    "h1",
-    "h2",
-    "fog_kind",
-    "fog_norm",
-    "fog_act",
-    "fog_eps",
-    "fog_act_first",
-)
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
 
 
@@ -173,7 +80,7 @@ def create_model(
     if pretrained:
         from fognn.models.weights import pretrained_model  # which imports this module
 
-        checks.known("create_model", "name", str(name).lower(), list_models())
+        checks.known("create_model", "model", str(name).lower(), list_models())
         return pretrained_model(name, task, settings)
     return new_model(name, task, **settings)
 
@@ -181,7 +88,7 @@ def create_model(
 def new_model(name: str, task: str | Task | None = None, **settings: Any) -> Module:
     r"""Builds a network with new weights, see :func:`create_model`."""
     key = name.lower() if isinstance(name, str) else name
-    checks.known("create_model", "name", key, list_models())
+    checks.known("create_model", "model", key, list_models())
     if key in FEW_SHOT:
         if task is not None:
             raise ValueError(f"create_model: task must be None for {key!r}, got {task!r}")
@@ -202,75 +109,41 @@ def _graph_net(
     channels: int = 64,
     layers: int = 4,
     dropout: float = 0.0,
-    fog_channels: int | None = None,
-    h1: int | None = None,
-    h2: int | None = None,
-    fog_kind: str | None = None,
-    fog_norm: str | None = None,
-    fog_act: str | None = None,
-    fog_eps: float | None = None,
-    fog_act_first: bool | None = None,
-    head_channels: int | None = None,
     ffn: float | None = None,
-    readout: str | None = None,
     edge_features: bool = False,
+    readout: str | None = None,
     head: str | None = None,
+    head_channels: int | None = None,
     **options: Any,
 ) -> GraphNet:
     checks.positive_int("create_model", "channels", channels)
     checks.positive_int("create_model", "layers", layers)
-    factor = _ffn_factor(ffn)
-    readout = _readout(task, readout)
-    host_name, _, fog_name = name.rpartition("+") if name.endswith("fog") else (name, "", "")
-    host = HOSTS[host_name] if host_name else None
-    allowed = host.options if host else ()
+    factor, readout = _ffn_factor(ffn), _readout(task, readout)
+    host = None if name == "fog" else HOSTS[name.removesuffix("+fog")]
     jumping = head_of(host, head) == "jumping"
     if jumping and head_channels is not None:
         options["head_channels"] = head_channels  # which no option of such a host is
-    for option in options:
-        if option not in allowed:
-            own = [*(FOG_SETTINGS if fog_name else ())]
-            own += [] if jumping else ["head_channels"]
-            known = ", ".join((*allowed, *NET_SETTINGS, *own))
-            raise ValueError(f"create_model: {name!r} has no setting {option!r}; known: {known}")
-
-    p = 0
-    if fog_name:
-        p = _fog_channels(name, channels, fog_channels, alone=host is None)
-        norm = _fog_norm(fog_norm, fog_act, fog_eps, fog_act_first)
-        kind = "kron" if fog_kind is None else fog_kind
-        checks.one_of("create_model", "fog_kind", kind, FOG_KINDS)
-    else:
-        values = (fog_channels, h1, h2, fog_kind, fog_norm, fog_act, fog_eps, fog_act_first)
-        given = zip(FOG_SETTINGS, values, strict=True)
-        for setting, value in given:
-            if value is not None:
-                raise ValueError(
-                    f"create_model: {setting} must be None for {name!r}, which has no FOG, got "
-                    f"{value!r}"
-                )
+    fog = _fog(name, options)
+    p = 0 if fog is None else fog.channels_of(name, channels)
+    _check_options(name, host, jumping, options)
 
     edges = host.edges if host else "none"
     shared = edge_features and edges == "none"  # no layer returns new ones
     if edge_features:
         _check_edge_features(name, host, edge_features)
         edges = "features"
-    # Layers that take edge features in any case have no edge_dim.
-    own_edges = {"edge_dim": channels} if edge_features and host and host.edge_dim else {}
     blocks = []
     for layer in range(layers):
-        parts: list[Module] = []
+        edge_dim = channels if edge_features else None
+        conv: Module | None = None
         if host is not None:
-            parts.append(
-                host.conv(channels, channels - p, p > 0, layer, layers, **own_edges, **options)
-            )
-        if p:
-            edge_dim = channels if edge_features else None
-            if kind == "kron":
-                parts.append(FOG(channels, p, h1, h2, edge_dim, **norm))
-            else:
-                parts.append(FOGControl(channels, p, h1, h2, kind, edge_dim=edge_dim, **norm))
-        conv = WithFOG(*parts) if len(parts) == 2 else parts[0]  # type: ignore[arg-type]
+            own = {"edge_dim": edge_dim, "beside_fog": p > 0, "last": layer == layers - 1}
+            own = {key: value for key, value in own.items() if key in host.given}
+            conv = host.conv(channels, channels - p, **own, **options)
+        if fog is not None:
+            of_fog = fog.layer(channels, p, edge_dim)
+            conv = of_fog if conv is None else WithFOG(conv, of_fog)
+        assert conv is not None
         # The benchmark's GraphSAGE has its activation inside, before the norm.
         act = None if options.get("benchmark") else (host.act if host else "relu")
         after = FeedForward(channels, factor, dropout=dropout) if factor else None
@@ -285,8 +158,37 @@ def _graph_net(
     edge_encoder = _edge_encoder(name, task, channels, edges, shared)
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
     walks = WalkEncoder(task.encodings, channels) if task.encodings else None
-    encoder = _node_encoder(task, channels)
+    encoder: Module
+    if task.node_tokens is not None:
+        encoder = token_encoder(task.node_tokens, channels, "x")
+    else:
+        assert task.node_channels is not None
+        encoder = FeatureEncoder(task.node_channels, channels)
     return GraphNet(encoder, blocks, ends, edge_encoder, scale, shared, walks)
+
+
+def _fog(name: str, options: dict[str, Any]) -> FOGSettings | None:
+    r"""Returns the settings of FOG, which are removed from the others; :obj:`None` without FOG."""
+    given = {key: options.pop(key) for key in FOG_SETTINGS if key in options}
+    given = {key: value for key, value in given.items() if value is not None}
+    if has_fog(name):
+        return FOGSettings(**given)
+    for key, value in given.items():
+        raise ValueError(
+            f"create_model: {key} must be None for {name!r}, which has no FOG, got {value!r}"
+        )
+    return None
+
+
+def _check_options(name: str, host: Host | None, jumping: bool, options: dict[str, Any]) -> None:
+    allowed = host.options if host else ()
+    for option in options:
+        if option not in allowed:
+            own = [*allowed, *NET_SETTINGS, *(FOG_SETTINGS if has_fog(name) else ())]
+            own += [] if jumping else ["head_channels"]
+            raise ValueError(
+                f"create_model: {name!r} has no setting {option!r}; known: {', '.join(own)}"
+            )
 
 
 def head_of(host: Host | None, head: str | None = None) -> str:
@@ -300,17 +202,14 @@ def head_of(host: Host | None, head: str | None = None) -> str:
 def _check_edge_features(name: str, host: Host | None, edge_features: bool) -> None:
     if edge_features is not True:
         raise ValueError(f"create_model: edge_features must be a bool, got {edge_features!r}")
-    if host is None or host.edge_dim or host.edges == "features":
+    if host is None or "edge_dim" in host.given or host.edges == "features":
         return
+    hint = "its layer takes none (edges of register_host)"
     if host.edges == "constant":
         other = name.replace("gatedgcn", "gatedgcn-e", 1)
-        raise ValueError(
-            f"create_model: edge_features must be False for {name!r}, got True: {other!r} is that "
-            "network with edge features"
-        )
+        hint = f"{other!r} is that network with edge features"
     raise ValueError(
-        f"create_model: edge_features must be False for {name!r}, whose layer takes none (edges of "
-        "register_host), got True"
+        f"create_model: edge_features must be False for {name!r}, got True: {hint}"
     )
 
 
@@ -337,64 +236,13 @@ def _readout(task: Task, readout: str | None) -> str | None:
     return readout
 
 
-def _fog_channels(name: str, channels: int, fog_channels: int | None, alone: bool) -> int:
-    if alone:
-        if fog_channels not in (None, channels):
-            raise ValueError(
-                f"create_model: fog_channels must be {channels}, like channels, for {name!r} "
-                f"alone, got {fog_channels}"
-            )
-        return channels
-    p = channels // 2 if fog_channels is None else fog_channels
-    if isinstance(p, bool) or not isinstance(p, int) or not 1 <= p < channels:
-        raise ValueError(
-            f"create_model: fog_channels must lie in 1..{channels - 1}, below channels, got {p!r}"
-        )
-    return p
-
-
-def _fog_norm(
-    norm: str | None, act: str | None, eps: float | None, act_first: bool | None
-) -> dict[str, Any]:
-    r"""Returns the arguments of FOG."""
-    norm = "batch_norm" if norm is None else norm
-    act = "relu" if act is None else act
-    checks.one_of("create_model", "fog_norm", norm, ("batch_norm", "layer_norm"))
-    try:
-        known = isinstance(act, str) and activation_resolver(act) is not None
-    except (ValueError, TypeError):
-        known = False
-    if not known:
-        raise ValueError(
-            f"create_model: fog_act must be the name of an activation, such as 'gelu', got {act!r}"
-        )
-    number = isinstance(eps, int | float) and not isinstance(eps, bool)
-    if eps is not None and not (number and 0 < eps < math.inf):
-        raise ValueError(f"create_model: fog_eps must be a positive number, got {eps!r}")
-    if act_first not in (None, True, False):
-        raise ValueError(f"create_model: fog_act_first must be a bool, got {act_first!r}")
-    return {"norm": norm, "act": act, "eps": eps, "act_first": act_first is True}
-
-
-def _node_encoder(task: Task, channels: int) -> Module:
-    if task.node_tokens is not None:
-        return _token_encoder(task.node_tokens, channels, "x")
-    return FeatureEncoder(task.node_channels, channels)  # type: ignore[arg-type]
-
-
-def _token_encoder(tokens: int | tuple[int, ...], channels: int, name: str) -> Module:
-    kind: Any = ColumnsEncoder if isinstance(tokens, tuple) else TokenEncoder
-    encoder: Module = kind(tokens, channels, name=name)
-    return encoder
-
-
 def _edge_encoder(name: str, task: Task, channels: int, edges: str, shared: bool) -> Module | None:
     if edges == "none":
         return None
     if edges == "constant":
         return ConstantEncoder(channels)
     if task.edge_tokens is not None:
-        return _token_encoder(task.edge_tokens, channels, "edge_attr")
+        return token_encoder(task.edge_tokens, channels, "edge_attr")
     if task.edge_channels is not None:
         return FeatureEncoder(task.edge_channels, channels, name="edge_attr")
     asked = " with edge_features=True" if shared else ""

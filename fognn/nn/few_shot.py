@@ -106,8 +106,6 @@ class DenseFOG(FOG):
             raise ValueError(
                 f"DenseFOG: adj must have shape {[batch, nodes, nodes]}, got {list(adj.shape)}"
             )
-        if self.check:
-            checks.finite("DenseFOG", "x", x)
         h_v = self.shrink(x.reshape(-1, channels))
         h_u = self.shrink_again(h_v).t().reshape(batch, nodes, -1)
         h_sum = h_u.sum(dim=1, keepdim=True) - h_u if adj is None else adj @ h_u

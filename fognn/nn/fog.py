@@ -12,8 +12,7 @@ from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import Adjacency, EdgeTable, adjacency, edge_sum, kron_linear, spmm
-from fognn.ops.edge_table import OptEdges
+from fognn.ops import Adjacency, adjacency, kron_linear, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -82,9 +81,6 @@ class FOG(GraphLayer):
             (default: that of the norm, :obj:`1e-5`)
         act_first (bool, optional): If set to :obj:`True`, the activation is applied before the
             norm, as in the paper. (default: :obj:`False`)
-        check (bool, optional): If set to :obj:`True`, raises a :class:`ValueError` that names the
-            row if features or weights hold NaN or infinity. This costs a pass over the features.
-            (default: :obj:`False`)
 
     Shapes:
         - **inputs:**
@@ -111,7 +107,6 @@ class FOG(GraphLayer):
         act: str | Callable[[Tensor], Tensor] | None = "relu",
         eps: float | None = None,
         act_first: bool = False,
-        check: bool = False,
     ) -> None:
         super().__init__()
         if in_channels != -1:
@@ -122,7 +117,6 @@ class FOG(GraphLayer):
         self.h2 = default_h2 if h2 is None else checks.positive_int("FOG", "h2", h2)
         self.edge_dim = edge_dim
         self.act_first = act_first
-        self.check = check
         self._warned = False
 
         # ReLU is applied in place, and needs no module.
@@ -162,21 +156,15 @@ class FOG(GraphLayer):
         x: Tensor | PairTensor,
         edge_index: Adj,
         edge_weight: OptTensor = None,
-        edge_attr: OptEdges = None,
+        edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.lin_vu.weight.dtype
-        source, target = node_pair("FOG", x, self.in_channels, dtype, self.check)
+        source, target = node_pair("FOG", x, self.in_channels, dtype)
         if self.in_channels == -1:
             self.lin_1.initialize_parameters(self.lin_1, (source,))
         adj = adjacency(edge_index, source.size(0), target.size(0))
         edge_weight = edge_weights("FOG", adj, edge_weight)
-        if self.check and edge_weight is not None:
-            checks.finite("FOG", "edge_weight", edge_weight.unsqueeze(1))
         edges = edge_features("FOG", adj, edge_attr, self.edge_dim, dtype)
-        if self.check and edges is not None:
-            values = edges.values if isinstance(edges, EdgeTable) else edges
-            checks.finite("FOG", "edge_attr", values)
-
         if source is target:
             h_source = h_target = self.shrink(source)
         else:
@@ -203,7 +191,7 @@ class FOG(GraphLayer):
         h_source: Tensor,
         h_target: Tensor,
         edge_weight: OptTensor = None,
-        edge_attr: OptEdges = None,
+        edge_attr: OptTensor = None,
     ) -> Tensor:
         r"""Returns the output from :meth:`shrink` of sources and targets."""
         edge_weight = self.masked(adj, edge_weight)
@@ -214,11 +202,11 @@ class FOG(GraphLayer):
         adj: Adjacency,
         h_source: Tensor,
         edge_weight: OptTensor,
-        edge_attr: OptEdges,
+        edge_attr: OptTensor,
     ) -> Tensor:
         h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
         if self.lin_e is not None and edge_attr is not None:
-            h_sum = h_sum + self.lin_e(edge_sum(adj, edge_attr, edge_weight))
+            h_sum = h_sum + self.lin_e(segment_sum(adj.ptr, edge_attr, edge_weight))
         return h_sum
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ from torch_geometric.typing import OptTensor
 
 from fognn.nn.fog import FOG, fog_widths
 from fognn.ops import Adjacency, kron_linear, segment_sum, spmm
-from fognn.ops.edge_table import OptEdges
 from fognn.utils import checks
 
 __all__ = ["FOG_KINDS", "FOGControl"]
@@ -112,7 +111,7 @@ class FOGControl(FOG):
         h_source: Tensor,
         h_target: Tensor,
         edge_weight: OptTensor = None,
-        edge_attr: OptEdges = None,
+        edge_attr: OptTensor = None,
     ) -> Tensor:
         if self.kind == "own":
             return self.lin_vu(torch.cat([h_target, self.shrink_again(h_target)]).t())

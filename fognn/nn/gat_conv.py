@@ -3,12 +3,11 @@ from torch import Tensor
 from torch.nn import Parameter
 from torch_geometric.nn import Linear
 from torch_geometric.nn.inits import glorot
-from torch_geometric.typing import Adj, PairTensor
+from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, node_pair
-from fognn.ops import adjacency, edge_softmax, map_edges, rows_of_edges, spmm
-from fognn.ops.edge_table import OptEdges
+from fognn.ops import adjacency, edge_softmax, spmm
 from fognn.utils import checks
 
 
@@ -28,8 +27,8 @@ class GATConv(GraphLayer):
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
             first input to the forward method.
-        out_channels (int): Size of each output sample, all heads together.
-        heads (int, optional): Number :math:`K` of heads; it must divide :obj:`out_channels`.
+        out_channels (int): Size of the output of each head, as in PyG.
+        heads (int, optional): Number :math:`K` of heads, which are concatenated.
             (default: :obj:`1`)
         negative_slope (float, optional): Slope of LeakyReLU below zero. (default: :obj:`0.2`)
         edge_dim (int, optional): Size of each edge sample; :obj:`None` if edges have no features.
@@ -41,7 +40,7 @@ class GATConv(GraphLayer):
           edge indices :math:`(2, |\mathcal{E}|)` or sparse :math:`(|\mathcal{V_t}|,
           |\mathcal{V_s}|)`, whose values are not used,
           edge features :math:`(|\mathcal{E}|, D)` *(with* :obj:`edge_dim` *)*
-        - **outputs:** node features :math:`(|\mathcal{V}|, F_{out})`
+        - **outputs:** node features :math:`(|\mathcal{V}|, K \cdot F_{out})`
     """
 
     def __init__(
@@ -55,19 +54,18 @@ class GATConv(GraphLayer):
         super().__init__()
         self.out_channels = checks.positive_int("GATConv", "out_channels", out_channels)
         self.heads = checks.positive_int("GATConv", "heads", heads)
-        if out_channels % heads:
-            raise ValueError(f"GATConv: heads must divide out_channels={out_channels}, got {heads}")
         self.negative_slope = negative_slope
-        self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
-        self.att_src = Parameter(torch.empty(heads, out_channels // heads))
-        self.att_dst = Parameter(torch.empty(heads, out_channels // heads))
+        width = heads * out_channels
+        self.lin = Linear(in_channels, width, bias=False, weight_initializer="glorot")
+        self.att_src = Parameter(torch.empty(heads, out_channels))
+        self.att_dst = Parameter(torch.empty(heads, out_channels))
         self.edge_dim = edge_dim
         self.lin_e: Linear | None = None
         self.att_edge: Parameter | None = None
         if edge_dim is not None:
             checks.positive_int("GATConv", "edge_dim", edge_dim)
-            self.lin_e = Linear(edge_dim, out_channels, bias=False, weight_initializer="glorot")
-            self.att_edge = Parameter(torch.empty(heads, out_channels // heads))
+            self.lin_e = Linear(edge_dim, width, bias=False, weight_initializer="glorot")
+            self.att_edge = Parameter(torch.empty(heads, out_channels))
         self.reset_parameters()
 
     @property
@@ -87,7 +85,7 @@ class GATConv(GraphLayer):
         self,
         x: Tensor | PairTensor,
         edge_index: Adj,
-        edge_attr: OptEdges = None,
+        edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.att_src.dtype
         source, target = node_pair("GATConv", x, self.in_channels, dtype)
@@ -99,17 +97,14 @@ class GATConv(GraphLayer):
         score = score_source + score_target
         edges = edge_features("GATConv", adj, edge_attr, self.edge_dim, dtype)
         if edges is not None:
-            score = score + rows_of_edges(map_edges(edges, self._edge_score))
+            assert self.lin_e is not None
+            assert self.att_edge is not None
+            score = score + self._score(self.lin_e(edges), self.att_edge)
         score = torch.nn.functional.leaky_relu(score, self.negative_slope)
         return spmm(adj, h, self.masked(adj, edge_softmax(adj, score)))
 
     def _score(self, h: Tensor, att: Tensor) -> Tensor:
         return (h.view(-1, *att.shape) * att).sum(dim=-1)
-
-    def _edge_score(self, e: Tensor) -> Tensor:
-        assert self.lin_e is not None
-        assert self.att_edge is not None
-        return self._score(self.lin_e(e), self.att_edge)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}"

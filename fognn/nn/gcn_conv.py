@@ -7,8 +7,7 @@ from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import Adjacency, adjacency, edge_sum, segment_sum, spmm
-from fognn.ops.edge_table import OptEdges
+from fognn.ops import Adjacency, adjacency, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -79,7 +78,7 @@ class GCNConv(GraphLayer):
         x: Tensor | PairTensor,
         edge_index: Adj,
         edge_weight: OptTensor = None,
-        edge_attr: OptEdges = None,
+        edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.bias.dtype
         source, target = node_pair("GCNConv", x, self.in_channels, dtype)
@@ -101,7 +100,7 @@ class GCNConv(GraphLayer):
             if scale is not None and self.norm == "sym":
                 of_source = scale.squeeze(1).index_select(0, adj.source)
                 weight = of_source if weight is None else weight.to(dtype) * of_source
-            total = edge_sum(adj, edges, weight)
+            total = segment_sum(adj.ptr, edges, weight)
             out = out + self.lin_e(total if scale is None else total * scale)
         return out.add_(self.bias)
 

@@ -11,8 +11,7 @@ from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import adjacency, map_edges, relu_sum, spmm
-from fognn.ops.edge_table import OptEdges
+from fognn.ops import adjacency, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -86,7 +85,7 @@ class GINConv(GraphLayer):
         x: Tensor | PairTensor,
         edge_index: Adj,
         edge_weight: OptTensor = None,
-        edge_attr: OptEdges = None,
+        edge_attr: OptTensor = None,
     ) -> Tensor:
         source, target = node_pair("GINConv", x, self.in_channels, self.eps.dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
@@ -95,8 +94,9 @@ class GINConv(GraphLayer):
             self.lin_V.initialize_parameters(self.lin_V, (source,))
         edges = edge_features("GINConv", adj, edge_attr, self.edge_dim, self.eps.dtype)
         if edges is not None:
-            edges = edges if self.lin_e is None else map_edges(edges, self.lin_e)
-            h = _Combine.apply(relu_sum(adj, source, edges, weight), target, self.eps)
+            edges = edges if self.lin_e is None else self.lin_e(edges)
+            message = (source.index_select(0, adj.source) + edges).relu_()
+            h = _Combine.apply(segment_sum(adj.ptr, message, weight), target, self.eps)
             return self.lin_U(self.norm(self.lin_V(h)).relu_())
         # The sum over edges is taken at whichever width is smaller.
         if self.hidden < source.size(1):

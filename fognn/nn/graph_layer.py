@@ -36,14 +36,11 @@ class GraphLayer(MessagePassing):
         if self._explain is not True:
             return None
         name = type(self).__name__
-        if "explain_message" in self.__dict__:  # GraphMaskExplainer replaces messages
-            raise NotImplementedError(
-                f"{name}: explain must be False for an explainer that replaces messages, because "
-                f"{name} computes none; explainers that set an edge mask work"
-            )
         mask = self._edge_mask
-        if mask is None:
-            raise ValueError(f"{name}: explain is True, but no explainer has set an edge mask")
+        if mask is None or "explain_message" in self.__dict__:  # as GraphMaskExplainer
+            raise NotImplementedError(
+                f"{name} computes no messages: use an explainer that sets an edge mask"
+            )
         if self._apply_sigmoid:
             mask = mask.sigmoid()
         if mask.size(0) != adj.num_edges and self._loop_mask is not None:
@@ -64,22 +61,13 @@ class GraphLayer(MessagePassing):
 
     def _no_hook(self, hook: Any) -> Any:
         name = type(self).__name__
-        raise NotImplementedError(
-            f"{name}: hooks on messages are not supported, because {name} computes none. "
-            f"(AttentionExplainer skips layers with explain=False.)"
-        )
-
-    # Never called, so that what registers them (as to_hetero_with_bases does) would be wrong.
-    register_propagate_forward_pre_hook = _no_hook
-    register_propagate_forward_hook = _no_hook
-    register_message_forward_pre_hook = _no_hook
-    register_message_forward_hook = _no_hook
-    register_aggregate_forward_pre_hook = _no_hook
-    register_aggregate_forward_hook = _no_hook
-    register_message_and_aggregate_forward_pre_hook = _no_hook
-    register_message_and_aggregate_forward_hook = _no_hook
-    register_edge_update_forward_pre_hook = _no_hook
-    register_edge_update_forward_hook = _no_hook
+        raise NotImplementedError(f"{name} computes no messages that a hook could read")
 
     # Layers that hold others show them.
     __repr__ = Module.__repr__
+
+
+# Hooks on messages would never be called: to register one (as to_hetero_with_bases does) raises.
+for _name in vars(MessagePassing):
+    if _name.startswith("register_"):
+        setattr(GraphLayer, _name, GraphLayer._no_hook)

@@ -4,14 +4,11 @@ import torch
 from torch import Tensor
 from torch_geometric.typing import PairTensor
 
-from fognn.ops import Adjacency, EdgeTable
-from fognn.ops.edge_table import OptEdges
+from fognn.ops import Adjacency
 from fognn.utils import checks
 
 
-def node_pair(
-    owner: str, x: Tensor | PairTensor, channels: int, dtype: torch.dtype, check: bool = False
-) -> PairTensor:
+def node_pair(owner: str, x: Tensor | PairTensor, channels: int, dtype: torch.dtype) -> PairTensor:
     """Returns the features of sources and targets, the same object on a homogeneous graph."""
     if isinstance(x, Tensor):
         x = (x, x)
@@ -21,8 +18,6 @@ def node_pair(
     names = ("x", "x") if x[0] is x[1] else ("x[0] (sources)", "x[1] (targets)")
     for name, part in zip(names, x, strict=True):
         checks.features(owner, name, part, channels, dtype)
-        if check:
-            checks.finite(owner, name, part)
         channels = part.size(1)
     return x[0], x[1]
 
@@ -46,22 +41,13 @@ def edge_weights(owner: str, adj: Adjacency, weight: Tensor | None) -> Tensor | 
 
 
 def edge_features(
-    owner: str,
-    adj: Adjacency,
-    value: OptEdges,
-    channels: int | None,
-    dtype: torch.dtype,
-) -> OptEdges:
-    """Returns edge features, ``[num_edges, channels]`` or a table of them, in the order of
-    ``adj``."""
+    owner: str, adj: Adjacency, value: Tensor | None, channels: int | None, dtype: torch.dtype
+) -> Tensor | None:
+    """Returns edge features, ``[num_edges, channels]``, in the order of ``adj``."""
     if channels is None:
         if value is not None:
             raise ValueError(f"{owner}: edge_attr must be None for a layer without edge_dim")
         return None
-    if isinstance(value, EdgeTable):
-        checks.per_edge(owner, "edge_attr", value.row, adj.num_edges)
-        checks.features(owner, "edge_attr", value.values, channels, dtype)
-        return value._replace(row=adj.sort(value.row))
     if not isinstance(value, Tensor):
         what = type(value).__name__
         raise ValueError(f"{owner}: edge_attr must be given with edge_dim={channels}, got {what}")

@@ -2,21 +2,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, normalize
 from torch_geometric.nn import Linear
-from torch_geometric.typing import Adj, PairTensor
+from torch_geometric.typing import Adj, OptTensor, PairTensor
 from torch_geometric.utils import scatter
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import edge_features, node_pair
-from fognn.ops import (
-    Adjacency,
-    EdgeTable,
-    adjacency,
-    edge_sum,
-    map_edges,
-    rows_of_edges,
-    spmm,
-)
-from fognn.ops.edge_table import OptEdges
+from fognn.ops import Adjacency, adjacency, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -90,14 +81,14 @@ class SAGEConv(GraphLayer):
         self,
         x: Tensor | PairTensor,
         edge_index: Adj,
-        edge_attr: OptEdges = None,
+        edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.lin_U.weight.dtype
         source, target = node_pair("SAGEConv", x, self.in_channels, dtype)
         adj = adjacency(edge_index, source.size(0), target.size(0))
         edges = edge_features("SAGEConv", adj, edge_attr, self.edge_dim, dtype)
         if edges is not None and self.lin_e is not None:
-            edges = map_edges(edges, self.lin_e)
+            edges = self.lin_e(edges)
         if self.lin_P is None:
             return self.lin_U(torch.cat([target, self._mean(adj, source, edges)], dim=1))
         h = self.lin_P(source)
@@ -108,21 +99,20 @@ class SAGEConv(GraphLayer):
         centre = pooled if source is target else self.lin_P(target).relu()
         return normalize(self.lin_U(torch.cat([centre, neighbours], dim=1))).relu()
 
-    def _mean(self, adj: Adjacency, x: Tensor, edges: OptEdges) -> Tensor:
+    def _mean(self, adj: Adjacency, x: Tensor, edges: OptTensor) -> Tensor:
         if edges is None:
             return self._reduce(adj, x)
         mask = self.edge_mask(adj)
         if mask is not None:
-            return self._scatter(adj, x.index_select(0, adj.source) + rows_of_edges(edges), mask)
+            return self._scatter(adj, x.index_select(0, adj.source) + edges, mask)
         degree = adj.ptr.diff().clamp(min=1).to(x.dtype).unsqueeze(1)
-        return (spmm(adj, x) + edge_sum(adj, edges)) / degree
+        return (spmm(adj, x) + segment_sum(adj.ptr, edges)) / degree
 
-    def _max(self, adj: Adjacency, h: Tensor, edges: Tensor | EdgeTable) -> Tensor:
+    def _max(self, adj: Adjacency, h: Tensor, edges: Tensor) -> Tensor:
         """The maximum over edges of ReLU(P (x_u + e)), from P x_u and P e, for each edge."""
         assert self.lin_P is not None
-        weight = self.lin_P.weight
-        shifts = rows_of_edges(map_edges(edges, lambda e: linear(e, weight)))
-        message = (h.index_select(0, adj.source) + shifts).relu_()
+        shift = linear(edges, self.lin_P.weight)
+        message = (h.index_select(0, adj.source) + shift).relu_()
         mask = self.edge_mask(adj)
         if mask is not None:
             return self._scatter(adj, message, mask)

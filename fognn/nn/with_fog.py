@@ -4,6 +4,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Module
+from torch_geometric.nn import GINConv, GINEConv
 
 from fognn.nn.fog import FOG
 from fognn.nn.graph_layer import GraphLayer
@@ -17,18 +18,20 @@ class WithFOG(GraphLayer):
         \mathbf{x}_v' = \mathbf{p}_v \, \Vert \, \mathbf{q}_v
 
     where :math:`\mathbf{p}_v` is FOG's output and :math:`\mathbf{q}_v` the layer's. It is called
-    like the layer: all arguments are passed to the layer, and :obj:`x` and :obj:`edge_index` also
-    to FOG. If the layer returns a tuple (edge features, attention weights), the first entry is
-    concatenated and the others are returned unchanged. FOG uses the weights of a sparse
-    :obj:`edge_index`, but not an :obj:`edge_weight`. A FOG with an :obj:`edge_dim` also gets
-    :obj:`edge_attr`, which the layer gets only if it takes it.
+    like the layer: all arguments are passed to the layer, and :obj:`x`, :obj:`edge_index` and
+    :obj:`edge_weight` also to FOG, which sums in the direction of the layer's :obj:`flow`. If the
+    layer returns a tuple (edge features, attention weights), the first entry is concatenated and
+    the others are returned unchanged. A FOG with an :obj:`edge_dim` also gets :obj:`edge_attr`.
+    Edge weights and features that the layer does not take are FOG's alone.
 
     Args:
         conv (torch.nn.Module): The layer. Its forward method must have arguments :obj:`x` and
             :obj:`edge_index`.
         out_channels (int or FOG): Size of FOG's part of the output, or a :class:`FOG`. FOG's
-            input size is the layer's :obj:`in_channels`; if the layer has none, FOG derives it from
-            the first input to the forward method.
+            input size is the layer's :obj:`in_channels`, or for GIN and GINE that of their
+            :obj:`nn`; if the layer has none, FOG derives it from the first input.
+        use_edge_weight (bool, optional): If set to :obj:`False`, FOG ignores :obj:`edge_weight`.
+            (default: :obj:`True`)
 
     Example::
 
@@ -36,14 +39,14 @@ class WithFOG(GraphLayer):
         x = conv(x, edge_index)  # 64 channels: 32 of FOG, 32 of GAT
     """
 
-    def __init__(self, conv: Module, out_channels: int | FOG) -> None:
+    def __init__(
+        self, conv: Module, out_channels: int | FOG, use_edge_weight: bool = True
+    ) -> None:
         super().__init__()
-        if isinstance(out_channels, FOG):
-            fog = out_channels
-        else:
-            checks.positive_int("WithFOG", "out_channels", out_channels)
-            in_channels = getattr(conv, "in_channels", -1)
-            fog = FOG(in_channels if isinstance(in_channels, int) else -1, out_channels)
+        if not isinstance(conv, Module):
+            raise ValueError(
+                f"WithFOG: conv must be a layer, such as GCNConv(64, 32), got {conv!r}"
+            )
         names = list(inspect.signature(conv.forward).parameters)
         for name in ("x", "edge_index"):
             if name not in names:
@@ -51,11 +54,13 @@ class WithFOG(GraphLayer):
                     f"WithFOG: conv must take an argument {name!r}, but "
                     f"{type(conv).__name__}.forward has {', '.join(names) or 'none'}"
                 )
+        if not isinstance(out_channels, FOG):
+            checks.positive_int("WithFOG", "out_channels", out_channels)
+            out_channels = FOG(_in_channels(conv), out_channels)
         self.conv = conv
-        self.fog = fog
-        self._x = names.index("x")
-        self._edge_index = names.index("edge_index")
-        self._edge_attr = names.index("edge_attr") if "edge_attr" in names else None
+        self.fog = out_channels
+        self.use_edge_weight = use_edge_weight
+        self._names = names
 
     @property
     def add_self_loops(self) -> bool:
@@ -69,23 +74,37 @@ class WithFOG(GraphLayer):
         self.fog.reset_parameters()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        x = self._argument("x", self._x, args, kwargs)
-        edge_index = self._argument("edge_index", self._edge_index, args, kwargs)
-        if self.fog.edge_dim is None:
-            p = self.fog(x, edge_index)
-        elif self._edge_attr is None:  # FOG's alone
-            p = self.fog(x, edge_index, edge_attr=kwargs.pop("edge_attr", None))
-        else:
-            edge_attr = self._argument("edge_attr", self._edge_attr, args, kwargs)
-            p = self.fog(x, edge_index, edge_attr=edge_attr)
+        given = dict(zip(self._names, args, strict=False)) | kwargs
+        for name in ("x", "edge_index"):
+            if name not in given:
+                raise ValueError(f"WithFOG: {name} must be given")
+        x, edge_index = given["x"], given["edge_index"]
+        if getattr(self.conv, "flow", None) == "target_to_source":
+            x = x if isinstance(x, Tensor) else (x[1], x[0])
+            if edge_index.layout == torch.strided:  # of a sparse one the layer raises
+                edge_index = edge_index.flip(0)
+        of_edges = {}
+        if self.use_edge_weight:
+            of_edges["edge_weight"] = given.get("edge_weight")
+        if self.fog.edge_dim is not None:
+            of_edges["edge_attr"] = given.get("edge_attr")
+        p = self.fog(x, edge_index, **of_edges)
+        for name in of_edges:
+            if name not in self._names:  # FOG's alone
+                kwargs.pop(name, None)
         q = self.conv(*args, **kwargs)
         if isinstance(q, Tensor):
             return torch.cat([p, q], dim=-1)
         return (torch.cat([p, q[0]], dim=-1), *q[1:])
 
-    def _argument(self, name: str, place: int, args: tuple, kwargs: dict) -> Any:
-        if name in kwargs:
-            return kwargs[name]
-        if place < len(args):
-            return args[place]
-        raise ValueError(f"WithFOG: {name} must be given")
+
+def _in_channels(conv: Module) -> int:
+    r"""Returns the input size of a layer; :obj:`-1` if it does not say it."""
+    found: Any = getattr(conv, "in_channels", None)
+    if found is None and isinstance(conv, GINConv | GINEConv):
+        parts = (m for m in conv.nn.modules() if hasattr(m, "weight"))
+        first: Any = next(parts, None)
+        found = getattr(first, "in_channels", getattr(first, "in_features", None))
+    if isinstance(found, tuple) and len(set(found)) == 1:
+        found = found[0]
+    return found if isinstance(found, int) and found > 0 else -1

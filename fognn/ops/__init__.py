@@ -4,7 +4,6 @@ from fognn.ops.add_ends import add_ends
 from fognn.ops.adjacency import Adjacency, adjacency
 from fognn.ops.dropout import dropout
 from fognn.ops.edge_softmax import edge_softmax
-from fognn.ops.edge_table import EdgeTable, edge_sum, map_edges, relu_sum, rows_of_edges
 from fognn.ops.gated_edges import gated_edges, stacked
 from fognn.ops.gated_sum import gated_sum
 from fognn.ops.kron_linear import kron_linear
@@ -13,19 +12,14 @@ from fognn.ops.spmm import segment_sum, spmm
 
 __all__ = [
     "Adjacency",
-    "EdgeTable",
     "Norm",
     "add_ends",
     "adjacency",
     "dropout",
     "edge_softmax",
-    "edge_sum",
     "gated_edges",
     "gated_sum",
     "kron_linear",
-    "map_edges",
-    "relu_sum",
-    "rows_of_edges",
     "segment_sum",
     "spmm",
     "stacked",

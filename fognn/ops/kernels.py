@@ -32,10 +32,6 @@ from torch import Tensor
 from fognn.ops.adjacency import rows_of
 from fognn.utils.checks import outside
 
-# Torch warns once a process, about matrices that no user of fognn sees.
-warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
-
-
 _forced: str | None = None
 
 
@@ -139,7 +135,16 @@ def check_sources(index: Tensor, num_sources: int) -> None:
         raise IndexError(message)
 
 
+@functools.cache
+def _warned() -> None:
+    """Lets torch issue its warning about CSR, once a process, where nobody sees it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.sparse_csr_tensor([0, 0], [], [], (1, 1))
+
+
 def _csr(ptr: Tensor, index: Tensor, weight: Tensor | None, x: Tensor) -> Tensor:
+    _warned()
     check_sources(index, x.size(0))
     if weight is None:
         weight = torch.ones(index.size(0), dtype=x.dtype, device=x.device)

@@ -7,13 +7,11 @@ faster (``benchmarks/loops.py``).
 """
 
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import config, njit, prange, set_num_threads, types
-from numba.core import event
 from numba.extending import intrinsic, overload
 
 __all__ = [
@@ -25,8 +23,6 @@ __all__ = [
     "gate_backward",
     "gate_rows",
     "norm_moments",
-    "relu_sum",
-    "relu_sum_backward",
     "set_num_threads",
 ]
 
@@ -46,29 +42,6 @@ def _compiled(function: Callable[..., None]) -> Any:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
         return njit(**options)(function)
-
-
-class _Note(event.Listener):
-    """Says on standard error, once a process, that a loop of this module is compiled. Numba sends
-    the event only if the loop is not in its cache."""
-
-    said = False
-
-    def on_start(self, event: Any) -> None:
-        if event.data["dispatcher"].py_func.__module__ == __name__ and not self.said:
-            self.said = True
-            print(
-                "fognn: compiling loops over edges, which takes up to a minute the first time "
-                "(FOGNN_PLAIN=1 runs without them)",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def on_end(self, event: Any) -> None:
-        """Numba's base class asks for it."""
-
-
-event.register("numba:compile", _Note())
 
 
 @intrinsic
@@ -304,48 +277,6 @@ def add_ends_backward(bands, grad, out, target, source, grad_p, grad_q):  # type
                 grad_p[u, low + c] += passed[c]
             for c in range(width):
                 grad_q[row, low + c] += passed[c]
-
-
-@_compiled
-def relu_sum(parts, x, values, index, ptr, source, out):  # type: ignore[no-untyped-def]
-    """``out[v]`` is the sum of ``relu(x[source] + values[index])`` over the in-edges of ``v``."""
-    for part in prange(parts.shape[0] - 1):
-        total = np.empty(x.shape[1], x.dtype)
-        for row in range(parts[part], parts[part + 1]):
-            total[:] = 0
-            for edge in range(ptr[row], ptr[row + 1]):
-                u, k = source[edge], index[edge]
-                for c in range(x.shape[1]):
-                    value = x[u, c] + values[k, c]
-                    if value <= 0:  # False for NaN, which stays
-                        value = x.dtype.type(0)
-                    total[c] += value
-            out[row] = total
-
-
-@_compiled
-def relu_sum_backward(  # type: ignore[no-untyped-def]
-    bands, grad, x, values, index, ptr, source, grad_x, grad_values
-):
-    """Adds the gradients that pass the ReLU to sources and edges, one thread a band of
-    channels."""
-    channels = grad.shape[1]
-    for band in prange(bands):
-        low = np.uint64(band * channels // bands)
-        width = np.uint64((band + 1) * channels // bands) - low
-        passed = np.empty(width, grad.dtype)
-        for row in range(ptr.shape[0] - 1):
-            for edge in range(ptr[row], ptr[row + 1]):
-                u, k = source[edge], index[edge]
-                for c in range(width):
-                    value = grad[row, low + c]
-                    if x[u, low + c] + values[k, low + c] <= 0:
-                        value = grad.dtype.type(0)
-                    passed[c] = value
-                for c in range(width):
-                    grad_x[u, low + c] += passed[c]
-                for c in range(width):
-                    grad_values[k, low + c] += passed[c]
 
 
 @njit(inline="always")

@@ -42,8 +42,11 @@ def spmm(adj: Adjacency, x: Tensor, weight: Tensor | None = None, reduce: str = 
     return out
 
 
-def segment_sum(ptr: Tensor, value: Tensor) -> Tensor:
-    """Sums ``value`` (``[num_edges, channels]``, sorted by row) over each row of ``ptr``."""
+def segment_sum(ptr: Tensor, value: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Sums ``value`` (``[num_edges, channels]``, sorted by row), times a ``weight`` of each edge if
+    given, over each row of ``ptr``."""
+    if weight is not None:
+        value = value * weight.to(value.dtype).unsqueeze(1)
     return _segment_sum(value.contiguous(), ptr)
 
 
