@@ -110,7 +110,7 @@ def host_table(edges: EdgeIndex, plain: Tensor, repeats: int) -> list[dict[str, 
         "GCN": (GCNConv(146, 146, "sym"), pyg.GCNConv(146, 146, add_self_loops=False), 10),
         "GIN": (GINConv(110, 110), pyg.GINConv(mlp(110), train_eps=True), 10),
         "GAT": (
-            GATConv(152, 152, 8),
+            GATConv(152, 19, 8),
             pyg.GATConv(152, 19, heads=8, add_self_loops=False, bias=False),
             5,
         ),

@@ -9,7 +9,7 @@ import fognn
 
 PACKAGE = Path(fognn.__file__).parent
 SUBPACKAGES = [
-    "utils", "ops", "nn", "models", "graphgym", "data", "training", "experiments", "report", "cli",
+    "utils", "ops", "nn", "models", "data", "training", "experiments", "report", "cli",
 ]  # fmt: skip
 # Subpackages further up that must not be imported all the same:
 FORBIDDEN = {"data": {"nn", "models"}}  # a dataset knows no model

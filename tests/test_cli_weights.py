@@ -60,7 +60,7 @@ def test_verify(run) -> None:
     ("arguments", "code", "message"),
     [
         (["zinc"], 1, "results must be a folder with ledgers, got 'results'"),
-        (["znic"], 1, "table must be a known one, got 'znic'"),
+        (["znic"], 1, "unknown table 'znic'"),
         ([], 2, "names of tables, or --all"),
         (["zinc", "--all"], 2, "names of tables, or --all"),
     ],

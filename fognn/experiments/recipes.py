@@ -105,7 +105,7 @@ def _fits(setting: str, name: str, task: Task) -> bool:
     host = None if name == "fog" else HOSTS[name.removesuffix("+fog")]
     if setting == "model.edge_features":
         edges = task.edge_tokens is not None or task.edge_channels is not None
-        return edges and (host is None or host.edge_dim or host.edges == "features")
+        return edges and (host is None or "edge_dim" in host.given or host.edges == "features")
     if setting == "model.readout":
         return task.level == "graph"
     return not setting.startswith("model.fog_") or name.endswith("fog")

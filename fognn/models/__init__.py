@@ -2,12 +2,11 @@ r"""Networks (an encoder, blocks, a head), and the registry that builds them by 
 
 from typing import TYPE_CHECKING, Any
 
-from fognn.models import pyg_hosts as pyg_hosts  # adds its hosts to the registry
 from fognn.models.basic_gnn import with_fog
 from fognn.models.equal_size import equal_size
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
-from fognn.models.own_host import register_host
+from fognn.models.hosts import register_host
 from fognn.models.registry import create_model, list_models
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task

@@ -23,7 +23,7 @@ def with_fog(model: type[BasicGNN]) -> type[BasicGNN]:
 
     If the last layer has :obj:`out_channels` (that is, with :obj:`jk=None`), FOG and the layer have
     :obj:`hidden_channels` together, and a linear layer maps them to :obj:`out_channels`, so that
-    each output depends on both. FOG uses no :obj:`edge_weight`.
+    each output depends on both.
 
     Args:
         model (type): A subclass of :class:`torch_geometric.nn.models.basic_gnn.BasicGNN`.

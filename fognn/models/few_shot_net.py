@@ -6,7 +6,7 @@ from torch_geometric.nn import DenseGraphConv
 
 from fognn.models.summary import summary
 from fognn.nn import AdjacencyMLP, FewShotLayer, ImageEncoder
-from fognn.nn.normalise import Repeats
+from fognn.nn.norms import Repeats
 from fognn.utils import checks
 
 

@@ -2,13 +2,12 @@ from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.typing import Adj
 
-from fognn.models.encoders import ConstantEncoder, TokenEncoder
+from fognn.models.encoders import ConstantEncoder
 from fognn.models.heads import _Head
 from fognn.models.summary import summary
 from fognn.nn import FOG, Block
 from fognn.nn.fog import warn_of_dead_units
 from fognn.ops import Adjacency, adjacency
-from fognn.ops.edge_table import OptEdges
 from fognn.utils import checks
 
 
@@ -26,8 +25,7 @@ class GraphNet(Module):
         scale (torch.nn.Module, optional): Applied to the outputs, see
             :class:`fognn.models.heads.OutputScale`. (default: :obj:`None`)
         shared_edges (bool, optional): If set to :obj:`True`, the layers have an argument
-            :obj:`edge_attr` and do not return new edge features, so that all of them get the same
-            :class:`fognn.ops.EdgeTable` if edges are tokens. (default: :obj:`False`)
+            :obj:`edge_attr` and do not return new edge features. (default: :obj:`False`)
         walk_encoder (torch.nn.Module, optional): From random-walk encodings of nodes to :math:`C`
             channels, which are added to the encoded nodes. (default: :obj:`None`)
 
@@ -126,7 +124,9 @@ class GraphNet(Module):
             answer = self.scale(answer)
         return given.unsort(answer) if self.head.level == "edge" else answer
 
-    def _encode_edges(self, adj: Adjacency, edge_attr: Tensor | None, explained: bool) -> OptEdges:
+    def _encode_edges(
+        self, adj: Adjacency, edge_attr: Tensor | None, explained: bool
+    ) -> Tensor | None:
         if self.edge_encoder is None:
             return None
         if isinstance(self.edge_encoder, ConstantEncoder):
@@ -134,9 +134,6 @@ class GraphNet(Module):
         if edge_attr is None:
             raise ValueError("edge_attr must be given: this network uses edge features")
         checks.per_edge("GraphNet", "edge_attr", edge_attr, adj.num_edges)
-        if self.shared_edges and isinstance(self.edge_encoder, TokenEncoder):
-            table = self.edge_encoder.table(adj.sort(edge_attr)).counted(adj)
-            return table._replace(row=adj.unsort(table.row)) if explained else table
         return self.edge_encoder(edge_attr if explained else adj.sort(edge_attr))
 
     def summary(self) -> None:

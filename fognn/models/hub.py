@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from torch import Tensor
 from torch.nn import Module
 
@@ -21,9 +20,8 @@ from fognn import __version__
 from fognn.models.registry import has_fog, new_model
 from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
-from fognn.models.tensor_file import check_sizes, whole_network
-from fognn.utils.errors import FileError
-from fognn.utils.files import disk_error, user_path
+from fognn.models.weights import loading_errors
+from fognn.utils.files import user_path
 
 __all__ = ["PretrainedNet"]
 
@@ -54,8 +52,6 @@ The same network with new weights:
 {{ layers }}
 ```
 """
-# Arguments of the mixin that have no meaning for a folder.
-_DOWNLOAD = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
 
 
 class PretrainedNet(  # type: ignore[call-arg]
@@ -88,12 +84,6 @@ class PretrainedNet(  # type: ignore[call-arg]
     def __init__(
         self, name: str, task: str | Task | dict[str, Any] | None = None, **settings: Any
     ) -> None:
-        for key, value in settings.items():
-            if not isinstance(value, bool | int | float | str | None):
-                raise ValueError(
-                    f"PretrainedNet: {key} must be a number, a string or a boolean, because it is "
-                    f"written to {CONFIG}, got {type(value).__name__}"
-                )
         super().__init__()
         if isinstance(task, dict):
             task = Task(**task)
@@ -118,41 +108,25 @@ class PretrainedNet(  # type: ignore[call-arg]
         r"""Calls the network."""
         return self.module(*args, **kwargs)
 
-    def save_pretrained(
-        self,
-        save_directory: str | Path,
-        push_to_hub: bool = False,
-        repo_id: str | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def save_pretrained(self, save_directory: str | Path, **kwargs: Any) -> None:
         r"""Saves the network to a folder. If this fails, a network that is already there stays as
         it is. An existing model card is kept.
 
         Args:
             save_directory (str or Path): The folder, which is created if it does not exist.
-            push_to_hub (bool, optional): If set to :obj:`True`, uploads the network to the hub.
-                (default: :obj:`False`)
-            repo_id (str, optional): Its name on the hub. (default: the name of the folder)
-            **kwargs (optional): Arguments of the mixin's method.
+            **kwargs (optional): Arguments of the mixin's method, such as ``push_to_hub``.
         """
         folder = user_path(save_directory)
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(
-                f"PretrainedNet: save_directory must be a folder, got the file {str(folder)!r}"
-            )
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".tmp-", dir=folder) as staging:
-                super().save_pretrained(staging, **kwargs)
-                _move(Path(staging), folder)
-        except OSError as error:
-            raise disk_error(folder, error) from error
-        except SafetensorError as error:
-            raise FileError(
-                f"{folder} could not be written ({error}): is the disk full?"
-            ) from error
-        if push_to_hub:
-            self.push_to_hub(repo_id or folder.resolve().name, **kwargs)  # type: ignore[operator]
+        folder.mkdir(parents=True, exist_ok=True)
+        if kwargs.get("push_to_hub"):
+            kwargs.setdefault("repo_id", folder.resolve().name)
+        with tempfile.TemporaryDirectory(prefix=".tmp-", dir=folder) as staging:
+            super().save_pretrained(staging, **kwargs)
+            # Without its config a folder cannot be loaded: no new weights beside an old one.
+            (folder / CONFIG).unlink(missing_ok=True)
+            for name in (WEIGHTS, CARD, CONFIG):
+                if name != CARD or not (folder / CARD).exists():
+                    os.replace(Path(staging, name), folder / name)
 
     def generate_model_card(
         self, *args: Any, data: str | None = None, training: str = "", **kwargs: Any
@@ -201,62 +175,22 @@ class PretrainedNet(  # type: ignore[call-arg]
             **kwargs (optional): Arguments of the mixin's method.
         """
         folder = user_path(pretrained_model_name_or_path)
-        if not folder.is_dir():
+        if not (folder / CONFIG).is_file():
             raise ValueError(
-                "PretrainedNet: pretrained_model_name_or_path must be a folder, got "
-                f"{str(folder)!r}; for a name on the hub, pass the folder that "
-                "huggingface_hub.snapshot_download(name) returns"
+                "PretrainedNet: pretrained_model_name_or_path must be a folder that "
+                f"save_pretrained has written, got {str(folder)!r}; for a name on the hub, pass "
+                "the folder that huggingface_hub.snapshot_download(name) returns"
             )
-        for key in kwargs.keys() - _DOWNLOAD:
-            raise ValueError(
-                f"PretrainedNet: {key} must not be given, {CONFIG} holds all settings; got "
-                f"{kwargs[key]!r}"
-            )
-        config = _checked(folder)
-        with whole_network(folder):
-            check_sizes(folder / WEIGHTS, config, CONFIG)
+        with loading_errors(folder):
             return super().from_pretrained(str(folder), map_location=map_location, **kwargs)
 
     @classmethod
-    def _from_pretrained(
-        cls, *, model_id: str, map_location: str, **arguments: Any
-    ) -> "PretrainedNet":
+    def _from_pretrained(cls, *, model_id: str, map_location: str, **_: Any) -> "PretrainedNet":
         # The mixin's own method would load the weights into the wrapper, not into the network that
-        # it saved, accept the weights of another network, and print.
-        if has_fog(arguments["name"]):  # folders that were written without the key
-            arguments.setdefault("fog_act_first", True)
-        net = cls(**{key: value for key, value in arguments.items() if key not in _DOWNLOAD})
+        # it saved, and accept the weights of another network.
+        config = json.loads(Path(model_id, CONFIG).read_text(encoding="utf-8"))
+        if has_fog(config["name"]):  # folders that were written without the key
+            config.setdefault("fog_act_first", True)
+        net = cls(**config)
         cls._load_as_safetensor(net.module, str(Path(model_id, WEIGHTS)), "cpu", strict=True)
         return net.to(map_location).eval()
-
-
-def _move(staging: Path, folder: Path) -> None:
-    for path in staging.iterdir():
-        with open(path, "rb+") as file:
-            os.fsync(file.fileno())
-    # Without its config a folder cannot be loaded: new weights never stand beside an old config.
-    (folder / CONFIG).unlink(missing_ok=True)
-    os.replace(staging / WEIGHTS, folder / WEIGHTS)
-    if not (folder / CARD).exists():
-        os.replace(staging / CARD, folder / CARD)
-    os.replace(staging / CONFIG, folder / CONFIG)
-
-
-def _checked(folder: Path) -> dict[str, Any]:
-    r"""Returns the content of the folder's config; raises if a file or a key is missing."""
-    for name in (CONFIG, WEIGHTS):
-        if not (folder / name).is_file():
-            raise FileError(
-                f"PretrainedNet: {folder} must hold {name}, as save_pretrained writes it; for a "
-                "run folder, use fognn.load"
-            )
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise FileError(
-            f"{folder / CONFIG} is no whole JSON file ({error}): save the network again"
-        ) from error
-    if not isinstance(config, dict) or not {"name", "task"} <= config.keys():
-        found = sorted(config)[:10] if isinstance(config, dict) else type(config).__name__
-        raise FileError(f"{folder / CONFIG} must have the keys 'name' and 'task', got {found}")
-    return config

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch.nn import Module
 
-from fognn.models.encoders import ConstantEncoder, FeatureEncoder, WalkEncoder, token_encoder
+from fognn.models.encoders import ConstantEncoder, FeatureEncoder, TokenEncoder, WalkEncoder
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.fog_settings import FOGSettings
 from fognn.models.graph_net import GraphNet
@@ -17,8 +17,15 @@ from fognn.nn import Block, FeedForward, WithFOG
 from fognn.utils import checks
 
 __all__ = [
-    *("BUILT_IN", "FEW_SHOT", "FOG_SETTINGS", "HOSTS"),
-    *("create_model", "has_fog", "head_of", "list_models", "new_model"),
+    "BUILT_IN",
+    "FEW_SHOT",
+    "FOG_SETTINGS",
+    "HOSTS",
+    "create_model",
+    "has_fog",
+    "head_of",
+    "list_models",
+    "new_model",
 ]
 
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
@@ -160,7 +167,7 @@ def _graph_net(
     walks = WalkEncoder(task.encodings, channels) if task.encodings else None
     encoder: Module
     if task.node_tokens is not None:
-        encoder = token_encoder(task.node_tokens, channels, "x")
+        encoder = TokenEncoder(task.node_tokens, channels)
     else:
         assert task.node_channels is not None
         encoder = FeatureEncoder(task.node_channels, channels)
@@ -208,9 +215,7 @@ def _check_edge_features(name: str, host: Host | None, edge_features: bool) -> N
     if host.edges == "constant":
         other = name.replace("gatedgcn", "gatedgcn-e", 1)
         hint = f"{other!r} is that network with edge features"
-    raise ValueError(
-        f"create_model: edge_features must be False for {name!r}, got True: {hint}"
-    )
+    raise ValueError(f"create_model: edge_features must be False for {name!r}, got True: {hint}")
 
 
 def _ffn_factor(ffn: float | None) -> float:
@@ -242,7 +247,7 @@ def _edge_encoder(name: str, task: Task, channels: int, edges: str, shared: bool
     if edges == "constant":
         return ConstantEncoder(channels)
     if task.edge_tokens is not None:
-        return token_encoder(task.edge_tokens, channels, "edge_attr")
+        return TokenEncoder(task.edge_tokens, channels, "edge_attr")
     if task.edge_channels is not None:
         return FeatureEncoder(task.edge_channels, channels, name="edge_attr")
     asked = " with edge_features=True" if shared else ""

@@ -3,25 +3,26 @@ tables and of our own, ``weights/TABLE/ROW.safetensors``.
 
 A file holds the network of the epoch whose figure the table shows, which is the last one, or the
 best one for few-shot images, and in its metadata all that is needed to build and to evaluate it.
-Nothing in it is unpickled.
 """
 
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 from torch.nn import Module
 
-from fognn.models.registry import has_fog, new_model
+from fognn.models.registry import has_fog, list_models, new_model
 from fognn.models.task import TASKS, Task
-from fognn.models.tensor_file import check_sizes, whole_network
+from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
@@ -30,6 +31,7 @@ __all__ = [
     "Weights",
     "kept_file",
     "kept_names",
+    "loading_errors",
     "pretrained_model",
     "read_weights",
     "weights_folders",
@@ -40,6 +42,7 @@ SUFFIX = ".safetensors"
 FORMAT = 1
 # One entry, because safetensors writes several in an order that differs between processes.
 _ENTRY = "fognn"
+_FIELDS = ("key", "seed", "epoch", "config", "task")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9+._=-]*")
 
 
@@ -79,15 +82,8 @@ class Weights:
 
 
 def write_weights(path: Path, weights: Weights) -> None:
-    r"""Writes a file of weights, atomically. The same weights give the same bytes.
-
-    Args:
-        path (Path): The file.
-        weights (Weights): The weights.
-    """
-    content = {"format": FORMAT} | {
-        name: getattr(weights, name) for name in ("key", "seed", "epoch", "config", "task")
-    }
+    r"""Writes a file of weights, atomically. The same weights give the same bytes."""
+    content = {"format": FORMAT} | {name: getattr(weights, name) for name in _FIELDS}
     tensors = {name: value.detach().cpu().contiguous() for name, value in weights.tensors.items()}
     data = save(tensors, {_ENTRY: json.dumps(content, sort_keys=True)})
     with write_whole(path) as temporary:
@@ -95,52 +91,48 @@ def write_weights(path: Path, weights: Weights) -> None:
 
 
 def read_weights(path: Path) -> Weights:
-    r"""Reads a file of weights. No code that it names is run.
-
-    Args:
-        path (Path): The file.
-
-    Raises:
-        FileError: If the file is damaged, or is no file of weights of this version.
-    """
+    r"""Reads a file of weights; raises a :class:`FileError` if it is no such file."""
     if not path.is_file():
         raise FileError(f"{path} does not exist")
-    with whole_network(path):
+    with loading_errors(path):
         with safe_open(path, "pt") as file:
-            text = (file.metadata() or {}).get(_ENTRY)
-            if text is None:
-                raise ValueError(f"its metadata must have {_ENTRY!r}")
-            weights = _from_dict(json.loads(text))
-            check_sizes(path, {"task": weights.task, **weights.settings}, "its metadata")
+            content = json.loads((file.metadata() or {})[_ENTRY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return replace(weights, tensors=tensors)
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format must be {FORMAT}, got {content['format']}")
+        weights = Weights(**{name: content[name] for name in _FIELDS}, tensors=tensors)
+        checks.known("weights", "model", weights.model, list_models())
+        return weights
 
 
-def _from_dict(content: Any) -> Weights:
-    kinds: dict[str, Any] = {"key": str, "seed": int, "epoch": int, "config": dict}
-    kinds["task"] = (dict, type(None))
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"its metadata must be of format {FORMAT}")
-    for name, kind in kinds.items():
-        if name not in content or not isinstance(content[name], kind):
-            raise ValueError(f"its metadata must have a valid {name!r}")
-    model = content["config"].get("model")
-    if not isinstance(model, dict) or not isinstance(model.get("name"), str):
-        raise ValueError("its metadata must have the name of a network in config.model")
-    return Weights(**{name: content[name] for name in kinds}, tensors={})
+@contextmanager
+def loading_errors(path: Path) -> Iterator[None]:
+    r"""Raises a :class:`FileError` that names the file for an error that a wrong file causes within
+    the block."""
+    try:
+        yield
+    except FileError:
+        raise
+    except SafetensorError as error:
+        raise FileError(f"{path} is truncated or corrupt: {error}") from error
+    except (ValueError, TypeError, RuntimeError, LookupError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise FileError(f"{path} holds no network that fognn can load: {reason}") from error
 
 
 def weights_folders() -> list[Path]:
-    r"""Returns the folders in which weights are searched by name: that of the environment variable
-    ``FOGNN_WEIGHTS``; without it, ``weights`` of the clone that fognn runs from, and ``weights`` of
-    the working directory."""
+    r"""Returns the folders in which weights are looked up by name, in order: that of the
+    environment variable ``FOGNN_WEIGHTS``, ``weights`` of the clone that fognn runs from,
+    ``weights`` of the working directory, and those of the installed package."""
     given = os.environ.get("FOGNN_WEIGHTS")
-    if given:
-        return [user_path(given)]
     clone = Path(__file__).parents[2]
-    # An installed package lies beside others, whose folder could have this name.
-    own = [clone / "weights"] if (clone / "pyproject.toml").is_file() else []
-    return [*own, Path("weights")]
+    return [
+        *([user_path(given)] if given else []),
+        # An installed package lies beside others, whose folder could have this name.
+        *([clone / "weights"] if (clone / "pyproject.toml").is_file() else []),
+        Path("weights"),
+        Path(str(files("fognn").joinpath("kept", "weights"))),
+    ]
 
 
 def kept_names() -> list[str]:
@@ -151,6 +143,11 @@ def kept_names() -> list[str]:
         for path in folder.glob(f"*/*{SUFFIX}")
     }
     return sorted(name for name in found if _NAME.fullmatch(name))
+
+
+def _find(*names: str) -> Path | None:
+    paths = (folder / f"{name}{SUFFIX}" for folder in weights_folders() for name in names)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def kept_file(name: str | Path) -> Path | None:
@@ -172,22 +169,17 @@ def kept_file(name: str | Path) -> Path | None:
     wanted = Path(name).as_posix().lower()
     if not _NAME.fullmatch(wanted):
         return None
-    for folder in weights_folders():
-        file = folder / f"{wanted}{SUFFIX}"
-        if file.is_file():
-            return file
-    raise ValueError(
-        f"run must be a run folder, a checkpoint or the name of kept weights, got {str(name)!r}; "
-        f"{_advice()}"
-    )
+    file = _find(wanted)
+    if file is None:
+        raise ValueError(
+            f"run must be a run folder, a checkpoint or the name of kept weights, got "
+            f"{str(name)!r}; {_kept_here()}"
+        )
+    return file
 
 
-def _advice() -> str:
-    here = kept_names()
-    return (
-        f"kept here: {', '.join(here) or 'none'}; the wheel has no weights: clone the repository, "
-        "or set FOGNN_WEIGHTS to the folder weights of a clone"
-    )
+def _kept_here() -> str:
+    return f"kept here: {', '.join(kept_names()) or 'none'} (FOGNN_WEIGHTS names another folder)"
 
 
 def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, Any]) -> Module:
@@ -206,13 +198,10 @@ def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, 
             f"{task!r}; fognn.load loads any kept weights by name"
         )
     # IMDB-MULTI is a part of the paper's table of limits.
-    names = [f"{known[0]}/{name.lower()}", f"limits/{name.lower()}-{known[0]}"]
-    files = [folder / f"{own}{SUFFIX}" for folder in weights_folders() for own in names]
-    file = next((file for file in files if file.is_file()), None)
+    file = _find(f"{known[0]}/{name.lower()}", f"limits/{name.lower()}-{known[0]}")
     if file is None:
         raise ValueError(
-            f"create_model: pretrained must be False for {name!r} and {known[0]!r}, of which no "
-            f"weights are kept, got True; {_advice()}"
+            f"create_model: no weights for {name.lower()} on {known[0]}; {_kept_here()}"
         )
     weights = read_weights(file)
     for key, value in settings.items():
@@ -222,10 +211,8 @@ def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, 
             raise ValueError(
                 f"create_model: {key} must be {what}, with pretrained=True, got {value!r}"
             )
-    with whole_network(file):
-        fields = weights.task
-        net = new_model(
-            weights.model, None if fields is None else Task(**fields), **weights.settings
-        )
+    with loading_errors(file):
+        task = None if weights.task is None else Task(**weights.task)
+        net = new_model(weights.model, task, **weights.settings)
         net.load_state_dict(weights.tensors)
     return net

@@ -14,7 +14,7 @@ from torch.nn import BatchNorm2d, Conv2d, Dropout2d, LeakyReLU, MaxPool2d, Modul
 from torch_geometric.nn import BatchNorm, DenseGraphConv, Linear
 
 from fognn.nn.fog import FOG
-from fognn.nn.normalise import Repeats, repeated_norm
+from fognn.nn.norms import Repeats, repeated_norm
 from fognn.utils import checks
 
 
@@ -170,7 +170,7 @@ class ImageEncoder(Module):
     Shapes:
         - **inputs:**
           images :math:`(N, C_{image}, H, W)`, and, if some of them occur several times in the
-          batch that they stand for, their :class:`~fognn.nn.normalise.Repeats` *(optional)*
+          batch that they stand for, their :class:`~fognn.nn.norms.Repeats` *(optional)*
         - **outputs:** features :math:`(N, F_{out})`
     """
 
@@ -223,7 +223,7 @@ class ImageEncoder(Module):
 
 
 def through(layers: Sequential, x: Tensor, repeats: Repeats) -> Tensor:
-    r"""Runs layers on the distinct rows of a batch, see :func:`fognn.nn.normalise.repeated_norm`.
+    r"""Runs layers on the distinct rows of a batch, see :func:`fognn.nn.norms.repeated_norm`.
     Dropout draws one mask for a row and its repetitions."""
     for layer in layers:
         norm = isinstance(layer, BatchNorm | BatchNorm2d)

@@ -5,7 +5,7 @@ from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import node_pair
-from fognn.nn.norms import is_torchs, norm_now, track
+from fognn.nn.norms import as_norm, can_fuse, update_running_statistics
 from fognn.ops import Adjacency, adjacency, gated_edges, gated_sum, segment_sum, stacked
 from fognn.utils import checks
 
@@ -90,7 +90,7 @@ class GatedGCNConv(GraphLayer):
             checks.per_edge("GatedGCNConv", "edge_attr", edge_attr, adj.num_edges)
             edge_attr = adj.sort(edge_attr)
 
-        if self.gate == "before" and is_torchs(self.norm_e) and not self.explain:
+        if self.gate == "before" and can_fuse(self.norm_e) and not self.explain:
             out, e = self._fused(adj, source, target, edge_attr)
         else:
             out, e = self._composed(adj, source, target, edge_attr)
@@ -108,10 +108,10 @@ class GatedGCNConv(GraphLayer):
         of_source = F.linear(source, *stacked(*linears))
         lin, norm = self.lin_C, None
         if self.edge_output:
-            norm = norm_now(self.norm_e, adj.num_edges)
+            norm = as_norm(self.norm_e, adj.num_edges)
         out, new, mean, var = gated_edges(adj, of_target, of_source, e, lin.weight, lin.bias, norm)
         if self.edge_output:
-            track(self.norm_e, mean, var, adj.num_edges)
+            update_running_statistics(self.norm_e, mean, var, adj.num_edges)
         return out, new
 
     def _composed(

@@ -39,9 +39,7 @@ class WithFOG(GraphLayer):
         x = conv(x, edge_index)  # 64 channels: 32 of FOG, 32 of GAT
     """
 
-    def __init__(
-        self, conv: Module, out_channels: int | FOG, use_edge_weight: bool = True
-    ) -> None:
+    def __init__(self, conv: Module, out_channels: int | FOG, use_edge_weight: bool = True) -> None:
         super().__init__()
         if not isinstance(conv, Module):
             raise ValueError(

@@ -13,8 +13,7 @@ from torch.nn import Module
 from fognn.data.opening import is_python_name
 from fognn.models import Task
 from fognn.models.registry import new_model
-from fognn.models.tensor_file import whole_network
-from fognn.models.weights import kept_file, read_weights
+from fognn.models.weights import kept_file, loading_errors, read_weights
 from fognn.training.config import Config
 from fognn.training.user_module import load_given, untrained_module
 from fognn.utils import checks
@@ -192,7 +191,7 @@ def load_run(
             f"load: checkpoint must be {epoch!r} for these kept weights, which are those of the "
             f"{epoch} epoch, got {checkpoint!r}"
         )
-    with whole_network(kept):
+    with loading_errors(kept):
         return rebuild({"config": weights.config, "task": weights.task, "model": weights.tensors})
 
 

@@ -42,7 +42,7 @@ def known(owner: str, name: str, value: object, names: Iterable[str]) -> None:
             if near
             else f"known: {', '.join(names)}"
         )
-        raise ValueError(f"{owner}: {name} must be a known one, got {value!r}; {hint}")
+        raise ValueError(f"{owner}: unknown {name} {value!r}; {hint}")
 
 
 def features(owner: str, name: str, x: Tensor, channels: int, dtype: torch.dtype | None) -> None:

@@ -147,7 +147,7 @@ def test_a_file_of_another_program() -> None:
 
 
 def test_bad_arguments() -> None:
-    with pytest.raises(ValueError, match=r"verify: table must be a known one, got 'znic'"):
+    with pytest.raises(ValueError, match=r"verify: unknown table 'znic'"):
         verify(["znic"])
     with pytest.raises(ValueError, match=r"verify: results must be a folder .*got 'nowhere'"):
         verify(["zinc"], "nowhere")

@@ -5,11 +5,8 @@ import pytest
 import torch
 import torch_geometric.nn as pyg
 from torch import Tensor
-from torch_geometric.data import Data
-from torch_geometric.loader import NeighborLoader
 from torch_geometric.nn.models import GAT, GCN, GIN, PNA, EdgeCNN, GraphSAGE
 from torch_geometric.nn.models.basic_gnn import BasicGNN
-from torch_geometric.utils import k_hop_subgraph
 
 from fognn.models import with_fog
 from fognn.nn import FOG, WithFOG
@@ -50,7 +47,7 @@ def graph() -> tuple[Tensor, Tensor]:
     return torch.randn(NODES, C), torch.randint(0, NODES, (2, EDGES))
 
 
-@pytest.mark.parametrize("jk", [None, "last", "cat", "max", "lstm"])
+@pytest.mark.parametrize("jk", [None, "cat"])
 @pytest.mark.parametrize("name", MODELS)
 def test_shapes_and_gradients(name: str, jk: str | None) -> None:
     model, options = MODELS[name]
@@ -92,49 +89,6 @@ def test_equals_the_layers_one_by_one(act_first: bool) -> None:
     torch.testing.assert_close(net(x, edge_index), h)
 
 
-def test_dropout_is_in_training_only() -> None:
-    x, edge_index = graph()
-    net = with_fog(GIN)(C, H, 2, dropout=0.5)
-    assert not torch.equal(net(x, edge_index), net(x, edge_index))
-    net.eval()
-    assert torch.equal(net(x, edge_index), net(x, edge_index))
-
-
-class FullNeighbours(NeighborLoader):
-    """Batches with all in-neighbours of a few nodes: what a NeighborLoader with
-    ``num_neighbors=[-1]`` gives, without the package that samples."""
-
-    def __init__(self, data: Data, batch_size: int) -> None:
-        self.__dict__.update(data=data, dataset=range(data.num_nodes), size=batch_size)
-        self.__dict__["node_sampler"] = type("Sampler", (), {"num_neighbors": [-1]})
-
-    def __iter__(self):
-        for seeds in torch.arange(self.data.num_nodes).split(self.size):
-            nodes, edge_index, _, _ = k_hop_subgraph(
-                seeds, 1, self.data.edge_index, relabel_nodes=False
-            )
-            n_id = torch.cat([seeds, nodes[~torch.isin(nodes, seeds)]])
-            place = torch.empty(self.data.num_nodes, dtype=torch.long)
-            place[n_id] = torch.arange(len(n_id))
-            yield Data(edge_index=place[edge_index], n_id=n_id, batch_size=len(seeds))
-
-    def __len__(self) -> int:
-        return -(-self.data.num_nodes // self.size)
-
-
-@pytest.mark.parametrize("jk", [None, "last"])
-@pytest.mark.parametrize("name", ["GraphSAGE", "GIN", "GAT"])
-def test_inference_layer_by_layer_equals_the_whole_graph(name: str, jk: str | None) -> None:
-    model, options = MODELS[name]
-    x, edge_index = graph()
-    net = with_fog(model)(C, H, 2, 7, jk=jk, norm="batch_norm", **options)
-    for _ in range(3):  # running statistics
-        net(x, edge_index)
-    net.eval()
-    loader = FullNeighbours(Data(x=x, edge_index=edge_index), batch_size=4)
-    torch.testing.assert_close(net.inference(loader), net(x, edge_index), rtol=1e-4, atol=1e-5)
-
-
 def test_edge_weights_and_edge_features() -> None:
     x, edge_index = graph()
     net = with_fog(GCN)(C, H, 2).eval()
@@ -143,7 +97,7 @@ def test_edge_weights_and_edge_features() -> None:
     first = net.convs[0]
     assert not torch.allclose(out, plain)
     h = first(x, edge_index, edge_weight=weight)
-    torch.testing.assert_close(h[:, : H // 2], first.fog(x, edge_index))
+    torch.testing.assert_close(h[:, : H // 2], first.fog(x, edge_index, weight))
     net = with_fog(GAT)(C, H, 2, edge_dim=3, fog_kwargs={"edge_dim": 3, "eps": 1e-2}).eval()
     e = torch.randn(EDGES, 3, requires_grad=True)
     net(x, edge_index, edge_attr=e)[:, : H // 2].sum().backward()

@@ -53,12 +53,12 @@ def test_settings_of_the_other_host_and_defaults() -> None:
 @pytest.mark.parametrize(
     ("control", "name", "settings", "message"),
     [
-        ("sum", "gcn+fog", {}, "control must be a known one, got 'sum'"),
-        ("wider", "fog", {}, "control must be a known one, got 'wider'"),
-        ("wider", "gcn", {}, "name must be a known one, got 'gcn'; did you mean 'gcn.fog'"),
+        ("sum", "gcn+fog", {}, "unknown control 'sum'"),
+        ("wider", "fog", {}, "unknown control 'wider'"),
+        ("wider", "gcn", {}, "unknown name 'gcn'; did you mean 'gcn.fog'"),
         ("wider", "gcn+fog", {"h1": 0}, "h1 must be .*, got 0"),
         ("concat", "gcn+fog", {"num_layers": 4}, "no setting 'num_layers'; known: .*layers"),
-        ("wider", "gnc+fog", {}, "name must be a known one, got 'gnc.fog'"),
+        ("wider", "gnc+fog", {}, "unknown name 'gnc.fog'"),
         ("hadamard", "gcn+fog", {"channels": 4}, "within 1 %; the nearest is"),
     ],
 )

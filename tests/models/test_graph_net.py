@@ -131,24 +131,3 @@ def test_a_single_node_in_training() -> None:
         net = model(name, task).train()
         data = graph(task, 0, nodes=1, edges=1)
         assert answer(net, data).isfinite().all()
-
-
-@pytest.mark.parametrize("name", GRAPH_MODELS)
-def test_autocast(name: str) -> None:
-    task = "tsp" if "-e" in name else "cluster"
-    net, data = model(name, task), graph(task, 0, nodes=40, edges=200)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        out = answer(net, data)
-    assert out.dtype == torch.bfloat16
-    out.float().pow(2).sum().backward()
-    grads = [p.grad for p in net.parameters() if p.grad is not None]
-    assert grads
-    assert all(g.dtype == torch.float32 and g.isfinite().all() for g in grads)
-
-
-def test_summary(capsys) -> None:
-    model("gcn+fog", "zinc").summary()
-    text = capsys.readouterr().out
-    assert text.splitlines()[0].split() == ["layer", "shape", "parameters"]
-    assert "fog: FOG" in text
-    assert "16 -> 8" in text

@@ -1,5 +1,4 @@
 import warnings
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -37,11 +36,11 @@ def test_every_name_is_a_network(name: str) -> None:
 
 
 def test_near_names_are_suggested() -> None:
-    with pytest.raises(ValueError, match=r"got 'gcn\+fgo'; did you mean 'gcn\+fog'"):
+    with pytest.raises(ValueError, match=r"unknown model 'gcn\+fgo'; did you mean 'gcn\+fog'"):
         create_model("gcn+fgo", "zinc")
-    with pytest.raises(ValueError, match="task must be a known one, got 'zink'; did you mean 'zi"):
+    with pytest.raises(ValueError, match="unknown task 'zink'; did you mean 'zi"):
         create_model("gcn", "zink")
-    with pytest.raises(ValueError, match=r"got 'transformer'.*known: fog, gcn, "):
+    with pytest.raises(ValueError, match=r"'transformer'.*known: fog, gcn, "):
         create_model("transformer", "zinc")
     with pytest.raises(ValueError, match="task must be a Task or one of pattern, cluster"):
         create_model("gcn")
@@ -113,29 +112,20 @@ def test_dead_units_are_reported_once_for_a_network() -> None:
     ("name", "settings", "message"),
     [
         ("gcn+fog", {"fog_channels": 64}, r"fog_channels must lie in 1\.\.63, .*, got 64"),
-        ("gcn+fog", {"fog_channels": 100}, r"fog_channels must lie in 1\.\.63, .*, got 100"),
-        ("gcn+fog", {"fog_channels": 0}, r"fog_channels must lie in 1\.\.63, .*, got 0"),
         ("fog", {"fog_channels": 32}, "fog_channels must be 64, like channels, for 'fog' alone"),
         ("gcn", {"h1": 3}, "h1 must be None for 'gcn', which has no FOG, got 3"),
-        ("gcn", {"fog_channels": 8}, "fog_channels must be None for 'gcn', .* got 8"),
-        ("gcn", {"fog_eps": 0.1}, "fog_eps must be None for 'gcn', which has no FOG, got 0.1"),
         ("gcn+fog", {"fog_eps": 0}, "fog_eps must be a positive number, got 0"),
-        ("gcn+fog", {"fog_eps": "1e-2"}, "fog_eps must be a positive number, got '1e-2'"),
         ("gcn+fog", {"fog_norm": "graph_norm"}, "fog_norm must be one of .*, got 'graph_norm'"),
         ("gcn+fog", {"fog_act": "rely"}, "fog_act must be the name of an activation.*got 'rely'"),
-        ("gcn+fog", {"fog_act": 3}, "fog_act must be the name of an activation.*got 3"),
         ("fog", {"fog_epsilon": 1}, "has no setting 'fog_epsilon'; known: .*fog_act, fog_eps"),
         ("gcn+fog", {"h2": 0}, "FOG: h2 must be a positive int, got 0"),
         ("gcn+fog", {"channels": 0}, "channels must be a positive int, got 0"),
-        ("gcn+fog", {"layers": 0}, "layers must be a positive int, got 0"),
         ("gcn+fog", {"dropout": 1.5}, r"dropout must lie in \[0, 1\), got 1.5"),
         ("gcn+fog", {"heads": 4}, r"'gcn\+fog' has no setting 'heads'; known: norm"),
         ("gcn", {"norm": "both"}, "norm must be one of"),
-        ("gat", {"heads": 7}, "heads must divide out_channels=64, got 7"),
-        ("gatv2", {"heads": 7}, "heads must divide out_channels=64, got 7"),
-        ("gatv2", {"heads": 0}, "heads must be a positive int, got 0"),
+        ("gat", {"heads": 7}, "heads must divide its 64 channels, got 7"),
+        ("gatv2", {"heads": 7}, "heads must divide its 64 channels, got 7"),
         ("pna", {"degrees": [3, 0]}, r"degrees must be the number .*, got \[3, 0\]"),
-        ("pna", {"degrees": 3}, "degrees must be the number of nodes .*, got 3"),
         ("gcn+fog", {"fog_kind": "sum"}, "fog_kind must be one of 'kron', .*, got 'sum'"),
         ("gcn", {"fog_kind": "concat"}, "fog_kind must be None for 'gcn', .* got 'concat'"),
         ("fog", {"fog_kind": "hadamard", "h1": 3, "h2": 2}, "h2 must equal h1=3 .*, got 2"),
@@ -144,37 +134,6 @@ def test_dead_units_are_reported_once_for_a_network() -> None:
 def test_bad_settings(name: str, settings: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         create_model(name, TASK, **settings)
-
-
-def test_edge_features_need_a_task_that_has_them() -> None:
-    with pytest.raises(ValueError, match=r"without edge features take 'gatedgcn\+fog'"):
-        create_model("gatedgcn-e+fog", "cluster")
-
-
-NASTY = [{"a": {}}, [1, 2], "x", "", True, None, -1, 1e308, float("nan"), 2**63, 0.5]
-SETTINGS = [
-    "layers",
-    "dropout",
-    "fog_channels",
-    "h1",
-    "h2",
-    "fog_kind",
-    "fog_norm",
-    "fog_act",
-    "fog_eps",
-]
-
-
-@pytest.mark.parametrize("name", ["gcn+fog", "gat+fog", "gatedgcn-e+fog"])
-@pytest.mark.parametrize("setting", [*SETTINGS, "fog_act_first", "norm", "heads", "other"])
-def test_a_setting_of_any_value_is_taken_or_a_value_error(name: str, setting: str) -> None:
-    """As a configuration file can have it."""
-    for value in NASTY:
-        if (setting, value) == ("layers", 2**63):
-            continue  # as many layers as the memory takes
-        # Any other exception ends the test.
-        with suppress(ValueError):
-            create_model(name, "zinc", **{setting: value})
 
 
 @pytest.mark.parametrize("name", ["fog", "gcn", "gin+fog", "gatedgcn-e+fog"])

@@ -57,7 +57,7 @@ def test_dropout_only_in_training() -> None:
     assert not (h == 0).any()
 
 
-@pytest.mark.parametrize("conv", [GCNConv(8, 8), GATConv(8, 8, 2), FOG(8, 8, 3, 2)])
+@pytest.mark.parametrize("conv", [GCNConv(8, 8), GATConv(8, 4, 2), FOG(8, 8, 3, 2)])
 def test_a_single_node_falls_back_to_the_running_statistics(conv) -> None:
     block = Block(conv, 8)
     for _ in range(3):

@@ -33,7 +33,7 @@ LAYERS = {
     "GatedGCN+FOG(edge_dim)": lambda: WithFOG(GatedGCNConv(C, 6), FOG(C, 5, 3, 2, edge_dim=C)),
     "GCN+FOG": lambda: WithFOG(GCNConv(C, 6), FOG(C, 5, 3, 2)),
     "GCN(sym)+FOG": lambda: WithFOG(GCNConv(C, 6, "sym"), FOG(C, 5, 3, 2)),
-    "GAT+FOG": lambda: WithFOG(GATConv(C, 6, 2), FOG(C, 5, 3, 2)),
+    "GAT+FOG": lambda: WithFOG(GATConv(C, 3, 2), FOG(C, 5, 3, 2)),
     "GIN+FOG": lambda: WithFOG(GINConv(C, 6), FOG(C, 5, 3, 2)),
     "GraphSAGE+FOG": lambda: WithFOG(SAGEConv(C, 6), FOG(C, 5, 3, 2)),
     "GraphSAGE(mean)+FOG": lambda: WithFOG(SAGEConv(C, 6, "mean"), FOG(C, 5, 3, 2)),

@@ -36,7 +36,7 @@ LEAN: dict[str, Callable[[], Module]] = {
     "GraphSAGE, max": lambda: SAGEConv(CHANNELS, CHANNELS, "max"),
     "FOG": lambda: FOG(CHANNELS, CHANNELS),
     "GCN and FOG": lambda: WithFOG(GCNConv(CHANNELS, 12), 12),
-    "GAT": lambda: GATConv(CHANNELS, CHANNELS, heads=2),
+    "GAT": lambda: GATConv(CHANNELS, CHANNELS // 2, heads=2),
 }
 LAYERS = LEAN | {
     "GatedGCN": lambda: GatedGCNConv(CHANNELS),

@@ -105,6 +105,9 @@ def test_names_that_are_taken_and_layers_that_do_not_fit() -> None:
     register_host("sage-e", edges=True)(pyg.SAGEConv)
     with pytest.raises(ValueError, match="'sage-e' must take an argument 'edge_attr'"):
         create_model("sage-e", TASK)
+    register_host("backwards")(lambda i, o: pyg.SAGEConv(i, o, flow="target_to_source"))
+    with pytest.raises(ValueError, match=r"flow .* 'backwards' must be 'source_to_target'"):
+        create_model("backwards", TASK)
     register_host("narrow")(lambda i, o: pyg.SAGEConv(i, o - 1))
     with pytest.raises(ValueError, match="64 for a layer that gives 63"):
         create_model("narrow", TASK)(*graph()[:2])
