@@ -3,7 +3,7 @@ from torch.nn import Module, ModuleList
 from torch_geometric.typing import Adj
 
 from fognn.models.encoders import ConstantEncoder
-from fognn.models.heads import _Head
+from fognn.models.heads import Head
 from fognn.models.summary import summary
 from fognn.nn import FOG, Block
 from fognn.nn.fog import warn_of_dead_units
@@ -47,7 +47,7 @@ class GraphNet(Module):
         self,
         encoder: Module,
         blocks: list[Block],
-        head: _Head,
+        head: Head,
         edge_encoder: Module | None = None,
         scale: Module | None = None,
         shared_edges: bool = False,
@@ -64,11 +64,8 @@ class GraphNet(Module):
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
-        for module in (
-            *(self.encoder, self.edge_encoder, self.walk_encoder),
-            *self.blocks,
-            self.head,
-        ):
+        ends = (self.encoder, self.edge_encoder, self.walk_encoder, self.head)
+        for module in (*ends, *self.blocks):
             if module is not None:
                 module.reset_parameters()
 
@@ -89,18 +86,13 @@ class GraphNet(Module):
     ) -> Tensor:
         h = self.encoder(x)
         if self.walk_encoder is not None:
-            if rwse is None:
+            if rwse is None or rwse.size(0) != h.size(0):
                 raise ValueError(
-                    "rwse must be given: this network uses random-walk encodings of "
-                    f"{self.walk_encoder.in_channels} steps"
+                    f"GraphNet: rwse must be the random-walk encodings of {h.size(0)} nodes, with "
+                    f"{self.walk_encoder.in_channels} steps, got "
+                    f"{None if rwse is None else list(rwse.shape)}"
                 )
-            walks = self.walk_encoder(rwse)
-            if walks.size(0) != h.size(0):
-                raise ValueError(
-                    f"GraphNet: rwse must have a row for each of {h.size(0)} nodes, got "
-                    f"{rwse.size(0)}"
-                )
-            h = h + walks
+            h = h + self.walk_encoder(rwse)
         given = adjacency(edge_index, h.size(0))
         # The layers get sorted edges, and do not sort them again; but an explainer's mask has the
         # user's order.
@@ -119,10 +111,10 @@ class GraphNet(Module):
             h, e = (out, e) if isinstance(out, Tensor) else out
             # Without gradients, features that the head does not read are freed here.
             states = [*states, h] if self.head.reads_all else [h]
-        answer = self.head(states, adj, batch, batch_size)
+        out = self.head(states, adj, batch, batch_size)
         if self.scale is not None:
-            answer = self.scale(answer)
-        return given.unsort(answer) if self.head.level == "edge" else answer
+            out = self.scale(out)
+        return given.unsort(out) if self.head.level == "edge" else out
 
     def _encode_edges(
         self, adj: Adjacency, edge_attr: Tensor | None, explained: bool

@@ -10,17 +10,23 @@ from fognn.ops import Adjacency, add_ends
 from fognn.utils import checks
 
 
-class _Head(Module):
+class Head(Module):
+    r"""The base of both heads.
+
+    Args:
+        channels (int): Size :math:`C` of each layer's features.
+        out_channels (int): Size :math:`F_{out}` of each output.
+        level (str): :obj:`"node"`, :obj:`"edge"` or :obj:`"graph"`.
+        readout (str): Pooling of a graph's nodes, :obj:`"mean"` or :obj:`"sum"`.
+    """
+
     reads_all = False
     """Whether the head reads the features of all layers, or only of the last."""
 
     def __init__(self, channels: int, out_channels: int, level: str, readout: str) -> None:
         super().__init__()
-        owner = type(self).__name__
-        checks.one_of(owner, "level", level, ("node", "edge", "graph"))
-        checks.one_of(owner, "readout", readout, ("mean", "sum"))
-        self.in_channels = checks.positive_int(owner, "channels", channels)
-        self.out_channels = checks.positive_int(owner, "out_channels", out_channels)
+        self.in_channels = channels
+        self.out_channels = out_channels
         self.level = level
         self.readout = readout
 
@@ -30,47 +36,36 @@ class _Head(Module):
             if isinstance(module, Linear):
                 module.reset_parameters()
 
-    def gather(
-        self, x: Tensor, adj: Adjacency, batch: Tensor | None, batch_size: int | None
+    def apply_to(
+        self, mlp: Module, x: Tensor, adj: Adjacency, batch: Tensor | None, size: int | None
     ) -> Tensor:
-        """Pools node features to graphs, or returns them for outputs on nodes."""
-        if self.level == "node":
-            return x
-        pool = global_mean_pool if self.readout == "mean" else global_add_pool
-        return pool(x, batch, batch_size)
+        """An MLP of the nodes, of the pooled graphs, or of the concatenated ends of each edge,
+        source first."""
+        if self.level == "edge":
+            # Its first Linear is one product for each end on the nodes, which are fewer.
+            first, _, *rest = mlp.children()  # a Linear and a ReLU
+            assert isinstance(first, Linear)
+            of_source, of_target = first.weight.chunk(2, dim=1)
+            z = add_ends(adj, F.linear(x, of_source), F.linear(x, of_target, first.bias))
+            for layer in rest:
+                z = layer(z)
+            return z
+        if self.level == "graph":
+            pool = global_mean_pool if self.readout == "mean" else global_add_pool
+            x = pool(x, batch, size)
+        return mlp(x)
 
     def extra_repr(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}, level={self.level}"
         return f"{widths}, readout={self.readout}" if self.level == "graph" else widths
 
 
-def _on_edges(mlp: Module, x: Tensor, adj: Adjacency) -> Tensor:
-    """An MLP of the concatenated ends of each edge, source first. Its first Linear is computed
-    as one product for each end on the nodes, which are fewer than the edges."""
-    first, _, *rest = mlp.children()  # a Linear and a ReLU
-    assert isinstance(first, Linear)
-    of_source, of_target = first.weight.chunk(2, dim=1)
-    z = add_ends(adj, F.linear(x, of_source), F.linear(x, of_target, first.bias))
-    for layer in rest:
-        z = layer(z)
-    return z
-
-
-class MLPHead(_Head):
+class MLPHead(Head):
     r"""An MLP of the last layer's features, with ReLU between three Linears.
 
     Its widths are :math:`C, \lfloor C/2 \rfloor, \lfloor C/4 \rfloor, F_{out}`; on edges, where
     the two ends are concatenated, :math:`2C, C, \lfloor C/2 \rfloor, F_{out}`. The second of them
-    can be chosen.
-
-    Args:
-        channels (int): Size :math:`C` of each layer's features.
-        out_channels (int): Size :math:`F_{out}` of each output.
-        level (str): :obj:`"node"`, :obj:`"edge"` or :obj:`"graph"`.
-        readout (str, optional): Pooling of a graph's nodes, :obj:`"mean"` or :obj:`"sum"`.
-            (default: :obj:`"mean"`)
-        hidden (int, optional): The second width, that of the first hidden layer.
-            (default: half of the first)
+    can be chosen: :obj:`hidden`. The other arguments are those of :class:`Head`.
     """
 
     def __init__(
@@ -101,22 +96,15 @@ class MLPHead(_Head):
         batch: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        if self.level == "edge":
-            return _on_edges(self.mlp, states[-1], adj)
-        return self.mlp(self.gather(states[-1], adj, batch, batch_size))
+        return self.apply_to(self.mlp, states[-1], adj, batch, batch_size)
 
 
-class JumpingHead(_Head):
+class JumpingHead(Head):
     r"""The sum of one small head for each layer's features, those of the encoder included, as in
     GIN: a Linear, or on edges :math:`2C, C, F_{out}` with ReLU between.
 
-    Args:
-        channels (int): Size :math:`C` of each layer's features.
-        out_channels (int): Size :math:`F_{out}` of each output.
-        level (str): :obj:`"node"`, :obj:`"edge"` or :obj:`"graph"`.
-        num_states (int): The number of layers, the encoder included.
-        readout (str, optional): Pooling of a graph's nodes, :obj:`"mean"` or :obj:`"sum"`.
-            (default: :obj:`"sum"`)
+    The number of layers, the encoder included, is :obj:`num_states`; the other arguments are those
+    of :class:`Head`.
     """
 
     reads_all = True
@@ -125,7 +113,6 @@ class JumpingHead(_Head):
         self, channels: int, out_channels: int, level: str, num_states: int, readout: str = "sum"
     ) -> None:
         super().__init__(channels, out_channels, level, readout)
-        checks.positive_int("JumpingHead", "num_states", num_states)
         self.heads = ModuleList(self._one() for _ in range(num_states))
 
     def _one(self) -> Module:
@@ -142,20 +129,13 @@ class JumpingHead(_Head):
         batch_size: int | None = None,
     ) -> Tensor:
         pairs = zip(self.heads, states, strict=True)
-        if self.level == "edge":
-            answers = [_on_edges(head, x, adj) for head, x in pairs]
-        else:
-            answers = [head(self.gather(x, adj, batch, batch_size)) for head, x in pairs]
-        return torch.stack(answers).sum(dim=0)
+        outs = [self.apply_to(head, x, adj, batch, batch_size) for head, x in pairs]
+        return torch.stack(outs).sum(dim=0)
 
 
 class OutputScale(Module):
-    r"""Returns standardised values to the unit of the targets: :math:`y \sigma + \mu`.
-
-    Args:
-        mean (tuple): :math:`\mu`, the mean of each value.
-        std (tuple): :math:`\sigma`, the standard deviation of each value.
-    """
+    r"""Returns standardised values to the unit of the targets, :math:`y \sigma + \mu`, from the
+    mean :math:`\mu` and the standard deviation :math:`\sigma` of each value."""
 
     mean: Tensor
     std: Tensor

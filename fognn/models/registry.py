@@ -69,8 +69,8 @@ def create_model(
             by a :class:`fognn.nn.FeedForward` of :math:`k` times as many hidden channels),
             ``edge_features`` (:obj:`False`; if set to :obj:`True`, all layers and FOG take the
             encoded edge features of the task: their ``edge_dim``),
-            ``readout`` (``"mean"`` or ``"sum"`` over a graph's nodes; that of the task, for GIN
-            the sum), ``head`` (``"mlp"``, :class:`fognn.models.heads.MLPHead`, or for GIN
+            ``readout`` (``"mean"`` or ``"sum"`` over a graph's nodes; that of the task, or
+            else the sum for GIN and the mean for the others), ``head`` (``"mlp"``, :class:`fognn.models.heads.MLPHead`, or for GIN
             ``"jumping"``, :class:`fognn.models.heads.JumpingHead`); beside a host:
             ``fog_channels`` (half of ``channels``); with FOG: ``h1`` and ``h2``
             (:func:`fognn.nn.fog_widths`), ``fog_kind`` (``"kron"``, FOG itself, or a control: the
@@ -156,7 +156,7 @@ def _graph_net(
         after = FeedForward(channels, factor, dropout=dropout) if factor else None
         blocks.append(Block(conv, channels, act, dropout=dropout, feed_forward=after))
 
-    readout = readout or ("sum" if host and host.jumping else task.readout)
+    readout = readout or task.readout or ("sum" if host and host.jumping else "mean")
     ends: MLPHead | JumpingHead
     if jumping:
         ends = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout)

@@ -21,7 +21,7 @@ class Task:
         edge_channels (int, optional): Size of edge features, if edges have features.
             (default: :obj:`None`)
         readout (str, optional): Pooling of a graph's nodes, ``"mean"`` or ``"sum"``.
-            (default: :obj:`"mean"`)
+            (default: that of the network)
         node_input (str, optional): The node features: ``"x"``; or what takes their place in graphs
             without any, ``"degree"`` (the logarithm of 1 + in-degree) or ``"constant"`` (1).
             (default: :obj:`"x"`)
@@ -41,7 +41,7 @@ class Task:
     node_channels: int | None = None
     edge_tokens: int | tuple[int, ...] | None = None
     edge_channels: int | None = None
-    readout: str = "mean"
+    readout: str | None = None
     node_input: str = "x"
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
@@ -67,7 +67,8 @@ class Task:
             raise ValueError(f"Task: std must be positive numbers, got {self.std}")
         checks.int_in_range("Task", "encodings", self.encodings, 0)
         checks.one_of("Task", "level", self.level, ("node", "edge", "graph"))
-        checks.one_of("Task", "readout", self.readout, ("mean", "sum"))
+        if self.readout is not None:
+            checks.one_of("Task", "readout", self.readout, ("mean", "sum"))
         if (self.node_tokens is None) == (self.node_channels is None):
             raise ValueError(
                 "Task: exactly one of node_tokens and node_channels must be given, got "

@@ -86,6 +86,7 @@ def user_task(config: DataConfig, data: UserData) -> Task:
         **_inputs(data, "node", "x"),
         **_inputs(data, "edge", "edge_attr"),
         **scale,
+        readout="mean" if data.level == "graph" else None,  # GIN's sum begins with huge logits
         node_input=data.node_input,
         names=targets.classes or targets.names,
         encodings=config.rwse,

@@ -58,7 +58,8 @@ def test_widths_from_out_channels_alone(name: str) -> None:
     out = both(x=x, edge_index=edge_index, **extra)
     assert (both.fog.in_channels, both.fog.out_channels) == (C, 8)
     assert (both.fog.h1, both.fog.h2) == fog_widths(8)
-    torch.testing.assert_close(out[:, :8], both.fog(x, edge_index))
+    p = both.fog(x, edge_index, extra.get("edge_weight"))
+    torch.testing.assert_close(out[:, :8], p)
 
 
 def test_several_outputs() -> None:
@@ -135,7 +136,7 @@ def test_edge_weights_of_fog_have_a_switch() -> None:
 
 @pytest.mark.parametrize("bipartite", [False, True])
 def test_the_flow_of_the_layer(bipartite: bool) -> None:
-    both = WithFOG(pyg.GraphConv(C, 6, flow="target_to_source"), FOG(C, 5, 3, 2)).eval()
+    both = WithFOG(pyg.SimpleConv(flow="target_to_source"), FOG(C, 5, 3, 2)).eval()
     x, y = torch.randn(NODES, C), torch.randn(4, C)
     edge_index = torch.stack([torch.randint(0, NODES, (EDGES,)), torch.randint(0, 4, (EDGES,))])
     if bipartite:  # the sums are over targets, at each source
