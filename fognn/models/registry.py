@@ -69,9 +69,10 @@ def create_model(
             by a :class:`fognn.nn.FeedForward` of :math:`k` times as many hidden channels),
             ``edge_features`` (:obj:`False`; if set to :obj:`True`, all layers and FOG take the
             encoded edge features of the task: their ``edge_dim``),
-            ``readout`` (``"mean"`` or ``"sum"`` over a graph's nodes; that of the task, or
-            else the sum for GIN and the mean for the others), ``head`` (``"mlp"``, :class:`fognn.models.heads.MLPHead`, or for GIN
-            ``"jumping"``, :class:`fognn.models.heads.JumpingHead`); beside a host:
+            ``readout`` (``"mean"`` or ``"sum"`` over a graph's nodes; that of the task, or else the
+            sum for GIN and the mean for the others), ``head`` (``"mlp"``,
+            :class:`fognn.models.heads.MLPHead`, or for GIN ``"jumping"``,
+            :class:`fognn.models.heads.JumpingHead`); beside a host:
             ``fog_channels`` (half of ``channels``); with FOG: ``h1`` and ``h2``
             (:func:`fognn.nn.fog_widths`), ``fog_kind`` (``"kron"``, FOG itself, or a control: the
             ``kind`` of :class:`fognn.nn.FOGControl`), ``fog_norm`` (``"batch_norm"``), ``fog_act``

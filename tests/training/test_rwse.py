@@ -95,7 +95,7 @@ def test_wrong_encodings() -> None:
     task = Task("node", 3, node_channels=4, encodings=5)
     net = create_model("gcn", task, channels=16, layers=2)
     x, edge_index = torch.randn(6, 4), torch.randint(0, 6, (2, 20))
-    with pytest.raises(ValueError, match=r"rwse must be given: .* 5 steps"):
+    with pytest.raises(ValueError, match=r"rwse must be .* 5 steps"):
         net(x, edge_index)
     with pytest.raises(ValueError, match="rwse must have 5 channels, got 4"):
         net(x, edge_index, rwse=torch.rand(6, 4))
