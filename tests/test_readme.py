@@ -8,32 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from fognn.experiments.comparison import compare
-from fognn.experiments.fair import fair_pairs
-from fognn.experiments.ledger import Ledger
-from fognn.experiments.pairing import paired_difference
-from fognn.experiments.search import table_entries
+from fognn.experiments.differences import paired_difference
+from fognn.experiments.ledger import ledger_of
+from fognn.experiments.rates import rates_frame
+from fognn.experiments.results import table_frame
+from fognn.experiments.search import choices_of
 from fognn.experiments.tables import TABLES
-from fognn.report.tables import report_table
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TABLE = re.compile(r"<!-- fognn table ([\w-]+) --markdown -->\n(.*?)\n<!-- end -->", re.DOTALL)
-ROWS = re.compile(r"<!-- rows of: fognn table (\w+) --markdown -->\n(.*?)\n<!-- end -->", re.DOTALL)
-SHOWN = [
-    pytest.param(table, text, id=f"{path.name}-{table}")
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    for table, text in TABLE.findall(path.read_text(encoding="utf-8"))
-]
+HOOK = runpy.run_path(str(ROOT / "docs" / "hooks" / "refresh_tables.py"))
 
 
-def test_the_results_page_shows_what_was_measured() -> None:
-    assert {"results.md-zinc", "results.md-limits"} <= {str(shown.id) for shown in SHOWN}
-
-
-@pytest.mark.parametrize(("table", "text"), SHOWN)
-def test_a_table_is_what_the_ledger_says(table: str, text: str) -> None:
-    assert text in report_table(table, ROOT / "results", "markdown")
+@pytest.mark.parametrize("page", HOOK["PAGES"], ids=lambda page: page.name)
+def test_the_tables_of_a_page_are_what_the_ledgers_say(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<!-- end -->") == len(
+        re.findall("<!-- (fognn table|rows of|verdicts)", text)
+    )
+    assert HOOK["refreshed"](text) == text
 
 
 def cells(line: str) -> list[str]:
@@ -43,17 +36,6 @@ def cells(line: str) -> list[str]:
 def records(table: str) -> list[dict[str, str]]:
     header, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
     return [dict(zip(cells(header), cells(row), strict=True)) for row in rows]
-
-
-def test_the_readmes_rows_are_what_the_ledger_says() -> None:
-    ((table, text),) = ROWS.findall(README)
-    measured = {
-        row["network"]: row for row in records(report_table(table, ROOT / "results", "markdown"))
-    }
-    shown = records(text)
-    assert len(shown) > 3
-    for row in shown:
-        assert row.items() <= measured[row["network"]].items()
 
 
 NUMBER = r"([+-]?\d+\.\d+)"
@@ -66,12 +48,12 @@ def differences() -> list[tuple[float, float, float]]:
     """The paired difference of any two rows with runs, and the ends of its interval."""
     found = []
     for table in ("controls", "modern", "zinc"):
-        lines = compare(table, table_entries(ROOT / "results", table))
-        for one, other in itertools.permutations(lines, 2):
-            at, over = TABLES[table].at, TABLES[table].over
-            paired = paired_difference(other.label, one.entries, other.entries, at, over)
-            if paired is not None and paired.interval is not None:
-                found.append((paired.difference, *paired.interval))
+        at, over = TABLES[table].at, TABLES[table].over
+        rows = [entries for entries in table_frame(table, ROOT / "results")["entries"] if entries]
+        for one, other in itertools.permutations(rows, 2):
+            paired = paired_difference(one, other, at, over)
+            if paired is not None and paired.low is not None:
+                found.append((paired.value, paired.low, paired.high))
     return found
 
 
@@ -115,7 +97,7 @@ def test_the_readme_begins_with_the_two_commands_and_is_short() -> None:
 def test_the_table_of_norms_is_what_the_ledger_says() -> None:
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     shown = records(text.partition("### Which norm")[2].partition("The difference")[0])
-    entries = Ledger(ROOT / "results" / "zinc.jsonl").entries()
+    entries = ledger_of("zinc", ROOT / "results").entries()
     names = (("", "zinc/gcn+fog"), ("norm=mean", "zinc/gcn+fog-mean"))
     for row, (variant, slug) in zip(shown, names, strict=True):
         measured = {
@@ -129,34 +111,21 @@ def test_the_table_of_norms_is_what_the_ledger_says() -> None:
 
 def test_the_table_of_tries_is_what_the_ledger_says() -> None:
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    shown = records(text.partition("Seed 0 of each try")[2].partition("\n- ")[0])
-    lines = {entry.key: entry for entry in Ledger(ROOT / "results" / "zinc.jsonl").entries()}
-    pairs = fair_pairs("zinc", ROOT / "results")
+    shown = records(text.partition("Seed 0 of each try")[2].partition("\nGAT, GraphSAGE")[0])
+    figures = {
+        entry.key: f"{entry.result['test']['last']['batches']:.3f}"
+        for entry in ledger_of("zinc", ROOT / "results").entries()
+    }
+    choices = {choice.label: choice for choice in choices_of("zinc", ROOT / "results").read()}
+    pairs = rates_frame("zinc", ROOT / "results")
     assert len(shown) == len(pairs) == 6
-    for row, pair in zip(shown, pairs, strict=True):
-        wanted = [pair.host.planned.label]
-        for setting in sorted(pair.host.tried):  # the host's rate is the lower one
-            for side in (pair.host, pair.fog):
-                assert side.choice is not None
-                chosen = (side.choice.lr, side.choice.weight_decay)
-                trial = next(t for t in side.choice.tried if (t.lr, t.weight_decay) == setting)
-                figure = f"{lines[trial.key].result['test']['last']['batches']:.3f}"
-                wanted.append(f"**{figure}**" if setting == chosen else figure)
+    for row, pair in zip(shown, pairs.itertuples(), strict=True):
+        wanted = [pair.network]
+        fog = f"{pair.network.partition(' ')[0]}+FOG"
+        settings = sorted((t.lr, t.weight_decay) for t in choices[fog].tried)  # the host's is lower
+        for setting in settings:
+            for choice in (choices[pair.network], choices[fog]):
+                (key,) = {t.key for t in choice.tried if (t.lr, t.weight_decay) == setting}
+                chosen = setting == (choice.lr, choice.weight_decay)
+                wanted.append(f"**{figures[key]}**" if chosen else figures[key])
         assert list(row.values()) == wanted
-
-
-@pytest.mark.parametrize(
-    ("page", "marker", "name"),
-    [
-        ("docs/reliability.md", "results/chaos.json", "chaos_table"),
-        ("README.md", "claims", "claims_table"),
-        ("docs/controls.md", "verdicts", "verdicts_table"),
-    ],
-)
-def test_the_tables_of_campaign_claims_and_controls_are_up_to_date(
-    page: str, marker: str, name: str
-) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    shown = text.partition(f"<!-- {marker} -->")[2].partition("<!-- end -->")[0]
-    table = runpy.run_path(str(ROOT / "docs" / "hooks" / "refresh_tables.py"))[name]()
-    assert shown.strip() == table
