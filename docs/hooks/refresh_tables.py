@@ -3,7 +3,7 @@
     python docs/hooks/refresh_tables.py
 
 A table stands between ``<!-- fognn table NAME --markdown -->`` and ``<!-- end -->``, without the
-notes below it. In the README, ``<!-- rows of: ... -->`` keeps its rows, links and columns, and takes
+notes below it. In the README, ``<!-- rows of: ... -->`` keeps rows, links and columns, and takes
 their cells from the table. ``<!-- verdicts -->`` is the table of ZINC's controls.
 """
 
