@@ -1,7 +1,7 @@
 """A task whose label is a correlation: the error of one layer against its width.
 
 Each node's label is the sum over its neighbours u of x_v^T M x_u, with normal features, an unknown
-matrix M and the same number of neighbours for all nodes (fognn.data.generate_correlation):
+matrix M and the same number of neighbours for all nodes:
 neither the node nor the sum over its neighbours tells anything alone. A network of one layer (an
 encoder, the layer with its residual, a readout MLP) is trained on one graph and tested on another,
 with the Kronecker product of FOG ("kron"), with its controls "hadamard" and "concat", and with GCN.
@@ -16,6 +16,7 @@ seeds of weights and matrices, beside the number of parameters.
 """
 
 import argparse
+import math
 import statistics
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ from typing import Any
 import torch
 from measure import parser, report, save
 from torch.nn.functional import mse_loss
+from torch_geometric.data import Data
 
-from fognn.data import generate_correlation
 from fognn.models import Task, count_parameters, create_model
 from fognn.ops import adjacency
 
@@ -33,6 +34,32 @@ TASK = Task("node", 1, node_channels=CHANNELS)
 LAYERS = ("kron", "FOG", "hadamard", "concat", "GCN")
 TITLE = "Squared error / variance of the labels"
 Row = dict[str, Any]
+
+
+def correlated(nodes: int, seed: int, matrix_seed: int) -> Data:
+    r"""Returns a graph whose nodes have the label
+
+    .. math::
+        y_v = \sum_{u \in \mathcal{N}(v)} \mathbf{x}_v^{\top} \mathbf{M} \mathbf{x}_u
+
+    with independent normal features, and a matrix :math:`\mathbf{M}` that is to be learnt.
+
+    The graph is undirected, and all nodes have the same number of neighbours, so that the label
+    does not depend on the degree. The mean of the label is 0 given :math:`\mathbf{x}_v` alone, and
+    0 given the sum over neighbours alone: only both together tell it. Its variance is about 1 (over
+    all matrices, exactly 1), so that a squared error of 1 is that of a constant.
+
+    """
+    matrix = torch.randn(CHANNELS, CHANNELS, generator=torch.Generator().manual_seed(matrix_seed))
+    matrix /= CHANNELS * math.sqrt(DEGREE)
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(nodes, CHANNELS, generator=generator)
+    # A ring in a random order, on which each node is joined to the nearest ones on both sides.
+    ring = torch.randperm(nodes, generator=generator)
+    steps = [step for step in range(-DEGREE // 2, DEGREE // 2 + 1) if step]
+    edge_index = torch.cat([torch.stack([ring.roll(step), ring]) for step in steps], dim=1)
+    total = torch.zeros_like(x).index_add_(0, edge_index[1], x[edge_index[0]])
+    return Data(x=x, edge_index=edge_index, y=((x @ matrix) * total).sum(dim=1))
 
 
 def network(layer: str, width: int) -> torch.nn.Module:
@@ -48,8 +75,7 @@ def network(layer: str, width: int) -> torch.nn.Module:
 def error(net: torch.nn.Module, seed: int, args: argparse.Namespace) -> float:
     """The error on another graph with the same matrix, after training."""
     train, test = (
-        generate_correlation(args.nodes, CHANNELS, DEGREE, seed=2 * seed + part, matrix_seed=seed)
-        for part in (0, 1)
+        correlated(args.nodes, seed=2 * seed + part, matrix_seed=seed) for part in (0, 1)
     )
     adj = adjacency(train.edge_index, args.nodes, args.nodes)
     optimizer = torch.optim.Adam(net.parameters(), lr=args.lr)

@@ -24,9 +24,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.loader import DataLoader
 
-from fognn.data import PackedLoader
-from fognn.data.sbm import PATTERN
-from fognn.data.zinc import ZINC
+from fognn.data import PATTERN, ZINC, PackedLoader
 from fognn.experiments import build, rows
 
 GRAPHS, BATCH = 1024, 128

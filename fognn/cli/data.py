@@ -5,13 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fognn.cli.app import App, DataFolder, app
-
-generate = App(
-    help="Generate data.\n\nExample: fognn generate tsp --graphs 1000 -o data/tsp/tsp_train.npz",
-    no_args_is_help=True,
-)
-app.add_typer(generate, name="generate")
+from fognn.cli.app import DataFolder, app
 
 
 @app.command()
@@ -70,30 +64,3 @@ def data(
         lines = report_dataset(dataset_info(name), split, data_folder, options)
     for line in lines:
         print(line, flush=True)
-
-
-@generate.command()
-def tsp(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
-    graphs: Annotated[int, typer.Option(min=1, help="Number of instances.")],
-    split: Annotated[str, typer.Option(help="train, val or test.")] = "train",
-    seed: Annotated[int, typer.Option(help="The seed.")] = 0,
-    seconds: Annotated[float, typer.Option(help="Time of the solver for each instance.")] = 0.1,
-    fewest: Annotated[int, typer.Option(help="Points of the smallest instance.")] = 50,
-    most: Annotated[int, typer.Option(help="Points of the largest instance.")] = 500,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of processes. [one per core]")
-    ] = None,
-) -> None:
-    """Generate TSP instances with good tours, found by a heuristic solver.
-
-    An interrupted command resumes when it is given again.
-
-    \b
-    Example:
-      fognn generate tsp --graphs 1000 --split val --seconds 0.1 -o data/tsp/tsp_val.npz
-    """
-    from fognn.data.tsp_generator import generate_tsp
-
-    path = generate_tsp(output, graphs, split, seed, (fewest, most), seconds, workers)
-    print(f"{path}: {graphs:,} instances")

@@ -1,32 +1,23 @@
 r"""The datasets of the paper, readers for graphs of your own, and loaders whose batches have sorted
 edges."""
 
-from fognn.data.catalog import CATALOG, DatasetInfo, Fact, dataset_info, where
-from fognn.data.correlation import generate_correlation
-from fognn.data.episodes import Episode, Episodes, EpisodeSampler, Tasks
-from fognn.data.few_shot import CIFARFS, ImageSet
-from fognn.data.full_graph import FullGraphLoader, NeighborLoader, PackedGraph
+from fognn.data.benchmark import CLUSTER, PATTERN, TSP, ZINC
+from fognn.data.catalog import CATALOG, DatasetInfo, dataset_info, where
+from fognn.data.episodes import Episode, Episodes, Tasks
+from fognn.data.generators import generate_cluster, generate_pattern
 from fognn.data.graph_files import read_graphs, write_graphs
 from fognn.data.image_files import read_image
+from fognn.data.images import CIFARFS, ImageSet, MiniImageNet, Omniglot
 from fognn.data.imdb import IMDBMulti
-from fognn.data.mini_imagenet import MiniImageNet
-from fognn.data.molecules import ATOMS, penalised_logp, smiles_to_graph
-from fognn.data.neighbors import Neighborhood, NeighborSampler
-from fognn.data.omniglot import Omniglot
+from fognn.data.molecules import ATOMS, smiles_to_graph
+from fognn.data.neighbors import FullGraphLoader, NeighborLoader, NeighborSampler, PackedGraph
 from fognn.data.opening import open_user_data
 from fognn.data.packed import PackedLoader
 from fognn.data.pyg_datasets import open_pyg
-from fognn.data.sbm import CLUSTER, PATTERN
-from fognn.data.sbm_generator import generate_cluster, generate_pattern
-from fognn.data.smiles_csv import BadLine, read_smiles_csv
-from fognn.data.sources import Source, cache_dir, data_dir, fetch, find
-from fognn.data.split_dataset import SplitDataset
-from fognn.data.splits import scaffold_split
+from fognn.data.smiles_csv import read_molecules
+from fognn.data.sources import cache_dir, data_dir, fetch, find
 from fognn.data.statistics import count, describe
-from fognn.data.tsp import TSP
-from fognn.data.tsp_generator import generate_tsp
 from fognn.data.user_data import UserData
-from fognn.data.zinc import ZINC
 from fognn.utils.errors import FileError
 
 __all__ = [
@@ -37,12 +28,9 @@ __all__ = [
     "PATTERN",
     "TSP",
     "ZINC",
-    "BadLine",
     "DatasetInfo",
     "Episode",
-    "EpisodeSampler",
     "Episodes",
-    "Fact",
     "FileError",
     "FullGraphLoader",
     "IMDBMulti",
@@ -50,12 +38,9 @@ __all__ = [
     "MiniImageNet",
     "NeighborLoader",
     "NeighborSampler",
-    "Neighborhood",
     "Omniglot",
     "PackedGraph",
     "PackedLoader",
-    "Source",
-    "SplitDataset",
     "Tasks",
     "UserData",
     "cache_dir",
@@ -66,16 +51,12 @@ __all__ = [
     "fetch",
     "find",
     "generate_cluster",
-    "generate_correlation",
     "generate_pattern",
-    "generate_tsp",
     "open_pyg",
     "open_user_data",
-    "penalised_logp",
     "read_graphs",
     "read_image",
-    "read_smiles_csv",
-    "scaffold_split",
+    "read_molecules",
     "smiles_to_graph",
     "where",
     "write_graphs",

@@ -1,17 +1,22 @@
-"""A dataset as flat columns: one tensor an attribute, and the offset of each graph."""
+r"""A dataset as flat columns: one tensor an attribute, and the offset of each graph.
+
+Long sums here and in :mod:`fognn.data.pack` use numpy: on one core it is about as fast as torch,
+and it starts no threads. :meth:`torch.repeat_interleave` uses all threads for any size, so on a
+machine whose cores are busy a batch would take ten times as long.
+"""
 
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data, InMemoryDataset
+from torch_geometric.data.collate import collate
 from torch_geometric.data.storage import N_KEYS
-
-from fognn.data.pieces import offsets, positions
 
 
 @dataclass(frozen=True)
@@ -32,9 +37,14 @@ class Column:
     dim: int = 0
     inc: Tensor | None = None
 
-    @property
-    def ptr(self) -> Tensor:
-        return offsets(self.sizes)
+    def choose(self, graphs: Tensor) -> "Column":
+        r"""Returns the column of some graphs."""
+        sizes, inc = self.sizes[graphs], None if self.inc is None else self.inc[graphs]
+        if isinstance(self.values, list):
+            return Column([self.values[i] for i in graphs.tolist()], sizes, self.dim, inc)
+        ptr = offsets(sizes)
+        rows = positions(offsets(self.sizes)[graphs], sizes, ptr, int(ptr[-1]))
+        return Column(self.values.index_select(0, rows), sizes, self.dim, inc)
 
 
 @dataclass(frozen=True)
@@ -104,72 +114,50 @@ def _collated(dataset: InMemoryDataset) -> Columns | None:
     if dataset._indices is None:
         return Columns(Data, nodes, columns)
     chosen = torch.as_tensor(list(dataset.indices()), dtype=torch.int64)
-    return Columns(
-        Data, nodes[chosen], {key: _choose(column, chosen) for key, column in columns.items()}
-    )
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return value.layout == torch.strided
-    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-
-
-def _choose(column: Column, chosen: Tensor) -> Column:
-    sizes, inc = column.sizes[chosen], None if column.inc is None else column.inc[chosen]
-    if isinstance(column.values, list):
-        values: Tensor | list[Any] = [column.values[i] for i in chosen.tolist()]
-    else:
-        ptr = offsets(sizes)
-        rows = positions(column.ptr[chosen], sizes, ptr, int(ptr[-1]))
-        values = column.values.index_select(0, rows)
-    return Column(values, sizes, column.dim, inc)
+    columns = {key: column.choose(chosen) for key, column in columns.items()}
+    return Columns(Data, nodes[chosen], columns)
 
 
 def _itemwise(items: list[Any]) -> Columns:
+    first, keys = items[0], set()
     for i, item in enumerate(items):
         if not isinstance(item, Data) or isinstance(item, Batch):
             raise ValueError(
                 f"PackedLoader: dataset[{i}] must be a Data object with one graph, "
                 f"got {type(item).__name__}"
             )
-    first = items[0]
-    keys = [key for key in list(first.keys()) if key != "num_nodes"]
-    kinds = {key: _kind(first, key) for key in keys}
-    for i, item in enumerate(items):
-        found = {key: _kind(item, key) for key in list(item.keys()) if key != "num_nodes"}
-        if found != kinds or type(item) is not type(first):
+        found = set(item.keys()) - {"num_nodes"}
+        keys = keys or found
+        if type(item) is not type(first) or found != keys:
             raise ValueError(
-                f"PackedLoader: dataset[{i}] must be like dataset[0], a {type(first).__name__} "
-                f"with {kinds}, got a {type(item).__name__} with {found}"
+                f"PackedLoader: dataset[{i}] must be a {type(first).__name__} with "
+                f"{sorted(keys)}, as dataset[0], got a {type(item).__name__} with {sorted(found)}"
             )
+    for key in keys:
+        value = first[key]
+        if not _is_plain(value) and isinstance(value, Tensor | Mapping | list | tuple):
+            raise ValueError(
+                f"PackedLoader: dataset: {key!r} must be a dense tensor, a number or a string, got "
+                f"{type(value).__name__}"
+            )
+    try:
+        joined, slices, _ = collate(type(first), items, increment=False, add_batch=False)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"PackedLoader: dataset must hold graphs of one form: {error}") from error
+
     nodes = torch.tensor([item.num_nodes or 0 for item in items], dtype=torch.int64)
     columns = {}
-    for key in keys:
-        values = [item[key] for item in items]
-        incs = [item.__inc__(key, value) for item, value in zip(items, values, strict=True)]
+    for key in (key for key in first.keys() if key in keys):  # noqa: SIM118  (not a dict)
+        incs = [item.__inc__(key, item[key]) for item in items]
         if any(isinstance(inc, Tensor) and inc.numel() != 1 for inc in incs):
             raise ValueError(
                 f"PackedLoader: dataset: {key!r} has a tensor as __inc__, it must be a number"
             )
         inc = torch.tensor([int(inc) for inc in incs])
-        columns[key] = _join(key, values, first.__cat_dim__(key, values[0]), inc)
+        dim = first.__cat_dim__(key, first[key])
+        sizes = slices[key].diff()
+        columns[key] = _column(key, joined[key], sizes, dim or 0, inc if bool(inc.any()) else None)
     return Columns(type(first), nodes, columns)
-
-
-def _join(key: str, values: list[Any], dim: int | None, inc: Tensor) -> Column:
-    first, ones = values[0], torch.ones(len(values), dtype=torch.int64)
-    moved = inc if bool(inc.any()) else None
-    if isinstance(first, int | float):
-        return _column(key, torch.tensor(values), ones, 0, moved)
-    if not isinstance(first, Tensor):
-        return _column(key, values, ones, 0, None)
-    # As in PyG, a single value or an attribute without such a dimension gets a new one.
-    if first.dim() == 0 or dim is None:
-        return _column(key, torch.stack(values), ones, 0, moved)
-    plain = [_plain(value) for value in values]
-    sizes = torch.tensor([value.size(dim) for value in plain])
-    return _column(key, torch.cat(plain, dim), sizes, dim, moved)
 
 
 def _column(
@@ -178,7 +166,7 @@ def _column(
     if key in {"batch", "ptr"}:
         raise ValueError(f"PackedLoader: dataset: the name {key!r} is reserved for the batch")
     if isinstance(value, Tensor):
-        value = _plain(value)
+        value = value.as_tensor() if isinstance(value, EdgeIndex) else value
         if value.device.type != "cpu":
             raise ValueError(
                 f"PackedLoader: dataset: {key!r} must be on the CPU, got {value.device}; "
@@ -188,22 +176,29 @@ def _column(
     return Column(value, sizes.to(torch.int64), dim, inc)
 
 
-def _plain(value: Tensor) -> Tensor:
-    return value.as_tensor() if isinstance(value, EdgeIndex) else value
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.layout == torch.strided
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
-def _kind(item: Data, key: str) -> str:
-    r"""Type and shape of an attribute, which must be the same for all graphs."""
-    value = item[key]
-    if isinstance(value, Tensor) and value.layout == torch.strided:
-        shape: list[Any] = list(value.shape)
-        dim = item.__cat_dim__(key, value)
-        if shape and dim is not None:
-            shape[dim] = "*"
-        return f"{value.dtype} {shape}".replace("'", "")
-    if isinstance(value, Tensor | Mapping | list | tuple):
-        raise ValueError(
-            f"PackedLoader: dataset: {key!r} must be a dense tensor, a number or a string, got "
-            f"{type(value).__name__}"
-        )
-    return type(value).__name__
+def offsets(sizes: Tensor) -> Tensor:
+    r"""The first index of each piece, and the end of the last one."""
+    out = sizes.new_zeros(sizes.numel() + 1)
+    torch.cumsum(sizes, 0, out=out[1:])
+    return out
+
+
+def positions(begin: Tensor, sizes: Tensor, ptr: Tensor, total: int) -> Tensor:
+    r"""The positions :obj:`begin[i], ..., begin[i] + sizes[i] - 1` of all pieces, one piece after
+    another. :obj:`ptr` are the offsets of :obj:`sizes`, and :obj:`total` is their sum. With 32 bits
+    in :obj:`begin` and :obj:`sizes` the positions have 32 bits too, at half the cost."""
+    shift = begin - ptr[:-1].to(begin.dtype)
+    out = np.repeat(shift.numpy(), sizes.numpy())
+    out += np.arange(total, dtype=out.dtype)
+    return torch.from_numpy(out)
+
+
+def repeat(values: Tensor, sizes: Tensor) -> Tensor:
+    r"""Repeats each value :obj:`sizes` times."""
+    return torch.from_numpy(np.repeat(values.numpy(), sizes.numpy()))

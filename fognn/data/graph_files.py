@@ -1,8 +1,5 @@
 r"""The user's own graphs: read from :obj:`.pt` and :obj:`.npz` files, checked, and written."""
 
-import pickle
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,22 +9,25 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data
+from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.separate import separate
+from torch_geometric.data.storage import GlobalStorage
+from torch_geometric.edge_index import CatMetadata, SortOrder
 from torch_geometric.utils import to_undirected
 
+from fognn.data.sources import DAMAGED
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
-__all__ = ["DAMAGED", "MASKS", "check_graphs", "level_of", "read_graphs", "write_graphs"]
+__all__ = ["MASKS", "check_graphs", "level_of", "read_graphs", "write_graphs"]
 
 NAMES = ("x", "edge_index", "edge_attr", "y")
 MASKS = ("train_mask", "val_mask", "test_mask")
 LEVELS = ("graph", "node", "edge")
-# What numpy, zipfile and torch raise for a file that is truncated or of another format.
-DAMAGED: tuple[type[Exception], ...] = (
-    *(OSError, EOFError, ValueError, KeyError, RuntimeError, pickle.UnpicklingError),
-    *(zipfile.BadZipFile, zlib.error),
-)
+# What the files of PyG's graphs name, beside tensors.
+_PYG: list[Any] = [
+    *(Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, EdgeIndex, CatMetadata, SortOrder),
+]
 # PyG's names for those of the "heterophilous graphs" files.
 _OTHER_NAMES = {
     "node_features": "x",
@@ -225,7 +225,8 @@ def _files(path: Path) -> list[Path]:
 def _read(path: Path) -> Any:
     try:
         if path.suffix.lower() == ".pt":
-            return torch.load(path, map_location="cpu", weights_only=True)
+            with torch.serialization.safe_globals(_PYG):
+                return torch.load(path, map_location="cpu", weights_only=True)
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except DAMAGED as error:

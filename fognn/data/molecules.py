@@ -1,9 +1,5 @@
-r"""Molecules: graphs from SMILES strings, and the label of ZINC."""
+r"""Graphs from SMILES strings."""
 
-import importlib.util
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +15,6 @@ __all__ = [
     "BOND_COLUMNS",
     "FEATURES",
     "parse_smiles",
-    "penalised_logp",
     "rdkit_module",
     "smiles_to_graph",
 ]
@@ -108,30 +103,12 @@ def smiles_to_graph(smiles: str, features: str = "pyg") -> Data:
         return _zinc_graph(molecule, smiles)
     try:
         graph: Data = from_rdmol(molecule)
-    except ValueError as error:  # of list.index in PyG, which does not name the atom
-        raise ValueError(_outside(molecule, smiles)) from error
+    except ValueError as error:  # of list.index in PyG
+        raise ValueError(
+            f"smiles {smiles!r} has an atom or bond that PyG's features do not have: {error}"
+        ) from error
     graph.smiles = smiles
     return graph
-
-
-def _outside(molecule: Any, smiles: str) -> str:
-    for atom in molecule.GetAtoms():
-        found = {
-            "formal_charge": atom.GetFormalCharge(),
-            "degree": atom.GetTotalDegree(),
-            "num_hs": atom.GetTotalNumHs(),
-            "num_radical_electrons": atom.GetNumRadicalElectrons(),
-            "chirality": str(atom.GetChiralTag()),
-            "hybridization": str(atom.GetHybridization()),
-        }
-        for name, value in found.items():
-            if value not in x_map[name]:
-                known = f"{x_map[name][0]} to {x_map[name][-1]}"
-                return (
-                    f"atom {atom.GetIdx()} (counted from 0) of {smiles!r} has {name} {value}, it "
-                    f"must be one of PyG's: {known}"
-                )
-    return f"smiles {smiles!r} has a bond that PyG's features do not have"
 
 
 def _zinc_graph(molecule: Any, smiles: str) -> Data:
@@ -162,84 +139,4 @@ def _zinc_graph(molecule: Any, smiles: str) -> Data:
         edge_index=torch.stack([source, target]),
         edge_attr=attr.contiguous(),
         smiles=smiles,
-    )
-
-
-@cache
-def _sa_score() -> Callable[[Any], float]:
-    from rdkit import RDConfig
-
-    # RDKit ships the score as a contributed script, not as a module.
-    path = Path(RDConfig.RDContribDir) / "SA_Score" / "sascorer.py"
-    spec = importlib.util.spec_from_file_location("fognn_sascorer", path)
-    if not path.is_file() or spec is None or spec.loader is None:
-        raise ImportError(
-            f"penalised_logp needs RDKit's SA_Score, and {path} is not there: install RDKit from "
-            'PyPI with pip install "fognn[chem]"'
-        )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    score: Callable[[Any], float] = module.calculateScore
-    return score
-
-
-def _longest_ring(molecule: Any) -> int:
-    r"""Returns the length of the longest ring of a cycle basis.
-
-    A cycle basis is not unique and the label depends on the choice: the ring of twelve around two
-    fused rings counts if the search meets it first. The published labels come from the search of
-    :obj:`networkx.cycle_basis` (Paton, *CACM* 12(9), 1969) from the first atom, written here
-    because networkx is no dependency.
-    """
-    longest = 0
-    parent: dict[int, int] = {}
-    for root in range(molecule.GetNumAtoms()):
-        if root in parent:
-            continue
-        parent[root] = root
-        closed: dict[int, set[int]] = {root: set()}  # neighbours to skip
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            for neighbour in sorted(
-                atom.GetIdx() for atom in molecule.GetAtomWithIdx(node).GetNeighbors()
-            ):
-                if neighbour not in parent:
-                    parent[neighbour] = node
-                    closed[neighbour] = {node}
-                    stack.append(neighbour)
-                elif neighbour not in closed[node]:
-                    length, up = 2, node
-                    while up not in closed[neighbour]:
-                        up = parent[up]
-                        length += 1
-                    longest = max(longest, length)
-                    closed[neighbour].add(node)
-    return longest
-
-
-def penalised_logp(smiles: str) -> float:
-    r"""Computes the label of ZINC, the penalised and normalised water-octanol partition
-    coefficient.
-
-    .. math::
-        y = 0.697631795 \, \mathrm{logP} - 1.198167600 \, \mathrm{SA}
-        - 3.475139158 \max(0, \ell - 6) + 2.111829992
-
-    with Crippen's logP, the synthetic accessibility score SA, and the longest ring :math:`\ell` of
-    a cycle basis. The basis depends on the order of the atoms, so with fused rings another SMILES
-    string of the same molecule can have another label.
-
-    Args:
-        smiles (str): The molecule.
-    """
-    molecule = parse_smiles(smiles)
-    from rdkit.Chem.rdMolDescriptors import CalcCrippenDescriptors
-
-    excess = max(0, _longest_ring(molecule) - 6)
-    return float(
-        0.697631795 * CalcCrippenDescriptors(molecule)[0]
-        - 1.198167600 * _sa_score()(molecule)
-        - 3.475139158 * excess
-        + 2.111829992
     )

@@ -1,29 +1,165 @@
-"""Sampled neighbourhoods, in plain tensor operations."""
+r"""Loaders of one graph: the whole of it, or sampled neighbourhoods of its nodes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
+from torch_geometric.data import Data
 
-from fognn.data.pieces import offsets, positions, repeat
+from fognn.data.columns import offsets, positions, read_columns, repeat
+from fognn.data.pack import Pack
+from fognn.data.packed import check_loader, epoch_order
+from fognn.utils import checks
 
 
-@dataclass(frozen=True)
-class Neighborhood:
-    r"""The sampled neighbourhood of some nodes.
+class PackedGraph:
+    r"""One graph, with its edges sorted once for all of its splits.
 
     Args:
-        nodes (torch.Tensor): The numbers of its nodes in the graph, the seeds first.
-        edge_index (torch.Tensor): Its edges, numbered by their places in :obj:`nodes`.
-        edges (torch.Tensor): The numbers of its edges in the graph.
+        graph (Data): The graph, with :obj:`x` and :obj:`edge_index`, and optionally
+            :obj:`edge_attr`, :obj:`y` and :obj:`rwse` (a row a node); other attributes are left
+            out.
     """
 
-    nodes: Tensor
-    edge_index: Tensor
-    edges: Tensor
+    def __init__(self, graph: Data) -> None:
+        names = ("x", "edge_index", "edge_attr", "y", "rwse")
+        self.data: Any = Data(**{name: graph[name] for name in names if name in graph})
+        self.data.num_nodes = graph.num_nodes
+        self.pack = Pack(read_columns([self.data]))
+        self.batch = self.pack.collate(torch.tensor([0]))
+
+    @property
+    def num_nodes(self) -> int:
+        return int(self.pack.num_nodes[0])
+
+
+class FullGraphLoader:
+    r"""An epoch of one batch: the whole graph, with :obj:`mask`, the nodes of a split.
+
+    The batch is as in :class:`PackedLoader`. Its tensors are shared by all epochs and splits.
+
+    Args:
+        graph (PackedGraph): The graph.
+        mask (torch.Tensor): The nodes of the split, :obj:`bool` of shape ``[nodes]``.
+    """
+
+    def __init__(self, graph: PackedGraph, mask: Tensor) -> None:
+        self.graph, self.mask = graph, _checked_mask("FullGraphLoader", graph, mask)
+
+    def set_epoch(self, epoch: int) -> None:
+        r"""Does nothing: all epochs are the same."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[Any]:
+        batch = copy(self.graph.batch)
+        batch.mask = self.mask
+        yield batch
+
+    def __repr__(self) -> str:
+        return f"FullGraphLoader({int(self.mask.sum())} of {self.graph.num_nodes} nodes)"
+
+
+class NeighborLoader:
+    r"""Batches of the nodes of a split (seeds), each with a sampled neighbourhood.
+
+    For each seed, at most ``neighbors[0]`` of the edges that end at it are sampled, then at most
+    ``neighbors[1]`` of those that end at each new node, and so on; see
+    :class:`~fognn.data.NeighborSampler`. A batch is as in :class:`PackedLoader`, with the seeds
+    first, :obj:`mask`, which selects them, and :obj:`n_id`, the nodes' numbers in the graph.
+
+    The order of the seeds and the sampled edges depend only on :obj:`seed`, the epoch and the
+    number of the batch, so a run that is resumed within an epoch has the same batches. Without
+    :obj:`shuffle`, all epochs are the same.
+
+    Validation and test neighbourhoods are sampled too, with the same numbers. FOG and GIN sum over
+    neighbours: with all of them, the sums would be larger than those that the network was trained
+    with.
+
+    Args:
+        graph (PackedGraph): The graph.
+        mask (torch.Tensor): The nodes of the split, :obj:`bool` of shape ``[nodes]``.
+        neighbors (sequence of int): The largest number of neighbours in each hop; -1 for all.
+        batch_size (int): Number of seeds in a batch.
+        shuffle (bool, optional): If set to :obj:`True`, seeds are shuffled and neighbours sampled
+            anew in each epoch. (default: :obj:`False`)
+        seed (int, optional): Seed of the order and of the samples. (default: :obj:`0`)
+        rank (int, optional): Rank of this process. (default: :obj:`0`)
+        world_size (int, optional): Number of processes that share an epoch.
+            (default: :obj:`1`)
+    """
+
+    def __init__(
+        self,
+        graph: PackedGraph,
+        mask: Tensor,
+        neighbors: Sequence[int],
+        batch_size: int,
+        shuffle: bool = False,
+        seed: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        check_loader("NeighborLoader", batch_size, seed, rank, world_size)
+        self.graph, self.mask = graph, _checked_mask("NeighborLoader", graph, mask)
+        self.sampler = NeighborSampler(graph.batch.edge_index, neighbors)
+        self.seeds = self.mask.nonzero().flatten()
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.rank = rank
+        self.world_size = world_size
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        r"""Sets the epoch whose order and samples the next iteration has."""
+        checks.int_in_range("NeighborLoader", "epoch", epoch, 0)
+        self.epoch = epoch if self.shuffle else 0
+
+    def __len__(self) -> int:
+        samples = -(-self.seeds.numel() // self.world_size)
+        return -(-samples // self.batch_size)
+
+    def __iter__(self) -> Iterator[Any]:
+        shared = (self.seed, self.epoch, self.rank, self.world_size)
+        order = epoch_order(self.seeds.numel(), self.shuffle, *shared)
+        for number, part in enumerate(self.seeds[order].split(self.batch_size)):
+            yield self._batch(part, number)
+
+    def _batch(self, seeds: Tensor, number: int) -> Any:
+        key = (self.seed, self.epoch, number, self.rank)
+        nodes, edge_index, edges = self.sampler.sample(seeds, key)
+        whole = self.graph.batch
+        rows = dict.fromkeys(("x", "y", "rwse"), nodes) | {"edge_attr": edges}
+        parts = {name: whole[name][index] for name, index in rows.items() if name in whole}
+        part = Data(**parts, edge_index=edge_index, num_nodes=nodes.numel())
+        batch = Pack(read_columns([part])).collate(torch.tensor([0]))
+        batch.mask = torch.arange(nodes.numel()) < seeds.numel()
+        batch.n_id = nodes
+        return batch
+
+    def __repr__(self) -> str:
+        return (
+            f"NeighborLoader({self.seeds.numel()} of {self.graph.num_nodes} nodes, "
+            f"neighbors={self.sampler.neighbors}, batch_size={self.batch_size}, "
+            f"shuffle={self.shuffle})"
+        )
+
+
+def _checked_mask(owner: str, graph: PackedGraph, mask: Tensor) -> Tensor:
+    nodes = graph.num_nodes
+    if mask.dtype != torch.bool or mask.shape != (nodes,):
+        raise ValueError(
+            f"{owner}: mask must be bool of shape [{nodes}], got {mask.dtype} {list(mask.shape)}"
+        )
+    if not mask.any():
+        raise ValueError(f"{owner}: mask must select at least one of {nodes} nodes, got none")
+    return mask
 
 
 class NeighborSampler:
@@ -55,12 +191,18 @@ class NeighborSampler:
         # The place of each node in the neighbourhood; -1 again between two samples.
         self._place = torch.full((self._ptr.numel() - 1,), -1)
 
-    def sample(self, seeds: Tensor, key: tuple[int, int, int, int]) -> Neighborhood:
+    def sample(
+        self, seeds: Tensor, key: tuple[int, int, int, int]
+    ) -> tuple[Tensor, Tensor, Tensor]:
         r"""Samples the neighbourhood of some nodes.
 
         Args:
             seeds (torch.Tensor): The nodes, all different.
             key (tuple): Seed, epoch, number of the batch and rank; they define the sample.
+
+        Returns:
+            The nodes of the neighbourhood, the seeds first; its edges, numbered by the places of
+            their ends in these nodes; and the numbers of its edges in the graph.
         """
         seed, epoch, batch, rank = key
         # epoch_order has the counters from 0 of the same key. The highest word is not 0 here.
@@ -84,7 +226,7 @@ class NeighborSampler:
         nodes, edge = torch.cat(hops), torch.cat(edges)
         index = torch.stack([place[self._source[edge]], place[torch.cat(targets)]])
         place[nodes] = -1
-        return Neighborhood(nodes, index, edge)
+        return nodes, index, edge
 
 
 def _chosen(

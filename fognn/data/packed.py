@@ -1,13 +1,13 @@
-"""The packed loader."""
+r"""The packed loader, and the order of the graphs in an epoch."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from fognn.data.columns import read_columns
-from fognn.data.order import epoch_order, samples_per_rank
 from fognn.data.pack import Pack
 from fognn.utils import checks
 
@@ -32,13 +32,9 @@ class PackedLoader:
             order depends only on :obj:`seed` and on the epoch of :meth:`set_epoch`, so a resumed
             run has the same. (default: :obj:`False`)
         seed (int, optional): Seed of the order. (default: :obj:`0`)
-        drop_last (bool, optional): If set to :obj:`True`, drops the last batch if it is smaller,
-            and with several ranks the graphs that do not divide evenly. (default: :obj:`False`)
         rank (int, optional): Rank of this process. (default: :obj:`0`)
         world_size (int, optional): Number of processes that share an epoch, as with
             :class:`torch.utils.data.DistributedSampler`. (default: :obj:`1`)
-        prefetch (bool, optional): If set to :obj:`True`, a thread prepares the next batch while
-            this one is used. (default: :obj:`False`)
     """
 
     def __init__(
@@ -47,29 +43,17 @@ class PackedLoader:
         batch_size: int,
         shuffle: bool = False,
         seed: int = 0,
-        drop_last: bool = False,
         rank: int = 0,
         world_size: int = 1,
-        prefetch: bool = False,
     ) -> None:
-        checks.int_in_range("PackedLoader", "batch_size", batch_size, 1)
-        checks.int_in_range("PackedLoader", "seed", seed, 0)
-        checks.int_in_range("PackedLoader", "world_size", world_size, 1)
-        checks.int_in_range("PackedLoader", "rank", rank, 0, world_size)
+        check_loader("PackedLoader", batch_size, seed, rank, world_size)
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.seed = seed
-        self.drop_last = drop_last
         self.rank = rank
         self.world_size = world_size
-        self.prefetch = prefetch
         self.epoch = 0
         self.pack = Pack(read_columns(dataset))
-        if len(self) == 0:
-            raise ValueError(
-                f"PackedLoader: drop_last leaves no batch: {len(self.pack)} graphs for "
-                f"{world_size} ranks must give each at least batch_size={batch_size}"
-            )
 
     def set_epoch(self, epoch: int) -> None:
         r"""Sets the epoch whose order the next iteration has."""
@@ -77,34 +61,54 @@ class PackedLoader:
         self.epoch = epoch
 
     def __len__(self) -> int:
-        samples = samples_per_rank(len(self.pack), self.world_size, self.drop_last)
-        return samples // self.batch_size if self.drop_last else -(-samples // self.batch_size)
+        samples = -(-len(self.pack) // self.world_size)
+        return -(-samples // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
-        order = epoch_order(
-            len(self.pack),
-            self.shuffle,
-            self.seed,
-            self.epoch,
-            self.rank,
-            self.world_size,
-            self.drop_last,
-        )
-        parts = order.split(self.batch_size)[: len(self)]
-        return self._ahead(parts) if self.prefetch else map(self.pack.collate, parts)
-
-    def _ahead(self, parts: tuple[Tensor, ...]) -> Iterator[Any]:
-        # Leaving the loop early closes this generator, and with it the pool, which waits for its
-        # thread.
-        with ThreadPoolExecutor(1, thread_name_prefix="fognn-prefetch") as pool:
-            coming = pool.submit(self.pack.collate, parts[0])
-            for part in parts[1:]:
-                ready, coming = coming, pool.submit(self.pack.collate, part)
-                yield ready.result()
-            yield coming.result()
+        shared = (self.seed, self.epoch, self.rank, self.world_size)
+        order = epoch_order(len(self.pack), self.shuffle, *shared)
+        return map(self.pack.collate, order.split(self.batch_size))
 
     def __repr__(self) -> str:
         return (
             f"PackedLoader({len(self.pack)} graphs, batch_size={self.batch_size}, "
             f"shuffle={self.shuffle}, rank={self.rank}/{self.world_size})"
         )
+
+
+def check_loader(owner: str, batch_size: int, seed: int, rank: int, world_size: int) -> None:
+    r"""Checks the arguments that the loaders share."""
+    checks.int_in_range(owner, "batch_size", batch_size, 1)
+    checks.int_in_range(owner, "seed", seed, 0)
+    checks.int_in_range(owner, "world_size", world_size, 1)
+    checks.int_in_range(owner, "rank", rank, 0, world_size)
+
+
+def epoch_order(
+    size: int,
+    shuffle: bool = False,
+    seed: int = 0,
+    epoch: int = 0,
+    rank: int = 0,
+    world_size: int = 1,
+) -> Tensor:
+    r"""Returns the indices of the graphs of one rank in one epoch, in order.
+
+    With :obj:`shuffle`, graphs are sorted by one 64-bit word each of the counter-based generator
+    Philox with the key :obj:`(seed, epoch)`. Philox is defined by its paper, so a resumed run has
+    the same order on any machine and with any version of the libraries, and no two keys share a
+    stream (:class:`torch.Generator` on the CPU uses only 32 bits of its seed).
+
+    Ranks share the order as in :class:`torch.utils.data.DistributedSampler`: it is extended by its
+    own beginning to a multiple of :obj:`world_size`, and rank :math:`r` takes every
+    :obj:`world_size`-th graph, starting with the :math:`r`-th.
+    """
+    if shuffle:
+        words = np.random.Philox(key=np.array([seed, epoch], dtype=np.uint64)).random_raw(size)
+        order = torch.from_numpy(np.argsort(words, kind="stable"))
+    else:
+        order = torch.arange(size)
+    samples = -(-size // world_size)
+    # Taken modulo the size, so that a world larger than the dataset works too.
+    mine = torch.arange(samples) * world_size + rank
+    return order[mine % size]

@@ -1,14 +1,17 @@
 r"""Datasets of PyG by name: ``pyg:TUDataset/PROTEINS``."""
 
 import inspect
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from torch_geometric import datasets
 from torch_geometric.data import Data
 
-from fognn.data.sources import data_dir, made_once
+from fognn.data.sources import cache_dir, data_dir
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 
@@ -86,7 +89,7 @@ def open_root(
     try:
         if root is not None and root.is_dir():
             return opened(root)
-        return opened(made_once(f"pyg/{folder}", opened))
+        return opened(_downloaded(folder, opened))
     except ImportError:
         raise
     except Exception as error:  # PyG raises whatever its network libraries do
@@ -98,6 +101,20 @@ def open_root(
             f"PyG could not open {name} ({reason}): check the name and the network, or {by_hand}, "
             f"in {given or 'a folder that FOGNN_DATA names'}"
         ) from error
+
+
+def _downloaded(folder: str, opened: Callable[[Path], Any]) -> Path:
+    target = cache_dir() / "pyg" / folder
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{target}.lock"):
+        if not target.exists():
+            print(f"{folder}: downloading to {target}", file=sys.stderr)
+            with tempfile.TemporaryDirectory(prefix=".tmp-", dir=target.parent) as temporary:
+                place = Path(temporary) / folder
+                place.mkdir()
+                opened(place)
+                place.rename(target)
+    return target
 
 
 def _plain(name: str) -> str:

@@ -1,6 +1,5 @@
 r"""Molecules in a csv file with a header: one molecule a line, as a SMILES string."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from fognn.utils.files import user_path
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BadLine", "MoleculeTable", "is_csv", "read_molecules", "read_smiles_csv", "read_table"]
+__all__ = ["BadLine", "MoleculeTable", "is_csv", "read_molecules", "read_table"]
 
 
 class BadLine(NamedTuple):
@@ -122,40 +121,6 @@ def read_molecules(
         if splits is not None:
             found.splits.append(splits[row])
     return replace(found, unlabelled=unlabelled)
-
-
-def read_smiles_csv(
-    path: str | Path,
-    smiles_column: str = "smiles",
-    target_column: str | None = None,
-    skip_bad: bool = False,
-    features: str = "pyg",
-) -> tuple[list[Data], list[BadLine]]:
-    r"""Reads the molecules of a csv file with a header, which may be compressed (``.csv.gz``).
-
-    Args:
-        path (str or Path): The csv file.
-        smiles_column (str, optional): The column of the SMILES strings.
-            (default: :obj:`"smiles"`)
-        target_column (str, optional): The column, or columns with commas between them, that become
-            :obj:`y`: numbers and yes/no are float32, ``[1]`` or ``[1, columns]`` with NaN for gaps;
-            classes are int64, ``[1]``. (default: :obj:`None`)
-        skip_bad (bool, optional): If :obj:`False`, the first bad line raises a
-            :class:`ValueError`. If :obj:`True`, bad lines are left out and returned, with a
-            warning. (default: :obj:`False`)
-        features (str, optional): As in :func:`smiles_to_graph`. (default: :obj:`"pyg"`)
-
-    Returns:
-        The graphs, and the lines that cannot be read. Lines without a target are left out.
-    """
-    table = read_molecules(path, smiles_column, target_column, skip_bad=skip_bad, features=features)
-    if table.bad:
-        warnings.warn(
-            f"{path}: {len(table.bad)} of {table.total} lines were skipped, the first is line "
-            f"{table.bad[0].line}: {table.bad[0].reason}",
-            stacklevel=2,
-        )
-    return table.graphs, table.bad
 
 
 def read_table(path: Path) -> "pd.DataFrame":

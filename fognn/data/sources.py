@@ -1,11 +1,11 @@
 r"""Where a file comes from: the user's data folder, the cache, or a download."""
 
 import os
-import shutil
+import pickle
 import sys
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+import zipfile
+import zlib
+from functools import cache
 from pathlib import Path
 
 from filelock import FileLock
@@ -13,25 +13,13 @@ from filelock import FileLock
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path
 
-__all__ = ["Source", "cache_dir", "data_dir", "fetch", "find", "made_once", "retrieve"]
+__all__ = ["DAMAGED", "cache_dir", "data_dir", "fetch", "find", "retrieve"]
 
-
-@dataclass(frozen=True)
-class Source:
-    r"""Where one file comes from.
-
-    Args:
-        path (str): Relative path with forward slashes, the same inside a data folder and inside
-            the cache, *e.g.*, :obj:`"zinc/zinc12k.npz"`.
-        url (str, optional): The official address. (default: :obj:`None`)
-        sha256 (str, optional): SHA-256 of the file. (default: :obj:`None`)
-        hint (str, optional): What a user can do to get the file by hand. (default: :obj:`""`)
-    """
-
-    path: str
-    url: str | None = None
-    sha256: str | None = None
-    hint: str = ""
+# What numpy, zipfile and torch raise for a file that is truncated or of another format.
+DAMAGED: tuple[type[Exception], ...] = (
+    *(OSError, EOFError, ValueError, KeyError, RuntimeError, pickle.UnpicklingError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 
 def data_dir(data: str | Path | None = None) -> Path | None:
@@ -71,26 +59,29 @@ def find(name: str, data: str | Path | None = None) -> Path | None:
     return None
 
 
-def fetch(source: Source, data: str | Path | None = None) -> Path:
-    r"""Returns the path of a file: in the data folder, else in the cache, else downloaded.
+def fetch(name: str, data: str | Path | None = None, hint: str = "get it by hand") -> Path:
+    r"""Returns the path of a file: in the data folder, else in the cache, else downloaded if
+    :obj:`registry.txt` has its address.
 
     Args:
-        source (Source): The file.
+        name (str): Its relative path.
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        hint (str, optional): How to get a file that cannot be downloaded.
     """
-    path = find(source.path, data)
+    path = find(name, data)
     if path is not None:
         return path
-    target = cache_dir() / source.path
-    if source.url is None:
+    target = cache_dir() / name
+    if name not in _registry():
         folder = data_dir(data)
         place = f"in {folder} nor " if folder else ""
         raise FileError(
-            f"{source.path} is neither {place}in the cache: {source.hint or 'get it by hand'}, and "
-            f"put it at {target}, or set FOGNN_DATA to a folder that has it"
+            f"{name} is neither {place}in the cache: {hint}, and put it at {target}, or set "
+            "FOGNN_DATA to a folder that has it"
         )
+    sha256, url = _registry()[name]
     try:
-        return retrieve(source.url, target, source.sha256)
+        return retrieve(url, target, sha256)
     except FileError as error:
         raise FileError(f"{error}: check the network, or put it at {target}") from error
 
@@ -111,9 +102,7 @@ def retrieve(url: str, target: Path, sha256: str | None = None) -> Path:
             return target
         print(f"downloading {url} to {target}", file=sys.stderr, flush=True)
         pooch.get_logger().setLevel("WARNING")
-        downloader = None
-        if url.startswith("http"):
-            downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30)
+        downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30)
         try:
             pooch.retrieve(url, sha256, target.name, target.parent, downloader=downloader)
         except (OSError, ValueError) as error:  # those of requests are OSErrors
@@ -125,23 +114,10 @@ def retrieve(url: str, target: Path, sha256: str | None = None) -> Path:
     return target
 
 
-def made_once(name: str, make: Callable[[Path], object]) -> Path:
-    r"""Returns a folder of the cache, which is made whole or not at all when it is first asked for.
+@cache
+def _registry() -> dict[str, tuple[str, str]]:
+    import pooch
 
-    Args:
-        name (str): The folder, relative to the cache.
-        make (callable): Fills the folder that it gets.
-    """
-    target = cache_dir() / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{target}.lock"):
-        if not target.exists():
-            print(f"{name.removeprefix('pyg/')}: downloading to {target}", file=sys.stderr)
-            place = Path(tempfile.mkdtemp(prefix=".tmp-", dir=target.parent))
-            try:
-                make(place)
-                place.chmod(0o755)
-                place.rename(target)
-            finally:
-                shutil.rmtree(place, ignore_errors=True)
-    return target
+    files = pooch.create(path=None, base_url="")
+    files.load_registry(Path(__file__).with_name("registry.txt"))
+    return {name: (digest, files.urls[name]) for name, digest in files.registry.items()}

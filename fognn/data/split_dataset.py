@@ -14,8 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.data.collate import collate
 
-from fognn.data.graph_files import DAMAGED
-from fognn.data.sources import cache_dir
+from fognn.data.sources import DAMAGED, cache_dir
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
@@ -32,7 +31,7 @@ class SplitDataset(InMemoryDataset):
     memory. The processed file is written whole and under a lock, so if two processes open the
     dataset at once, one of them does the work; a file that cannot be read is made again. And
     the name of the processed file has :obj:`variant` and a digest of the pickled
-    :obj:`pre_transform` and :obj:`pre_filter` in it, so a changed setting never reads an old file.
+    :obj:`pre_transform` in it, so a changed setting never reads an old file.
 
     Args:
         root (str or Path, optional): The folder for processed files. If :obj:`None`, the folder
@@ -41,7 +40,6 @@ class SplitDataset(InMemoryDataset):
         variant (str): A name for everything that the processed file depends on.
         transform (callable, optional): Applied at every access. (default: :obj:`None`)
         pre_transform (callable, optional): Applied before saving to disk. (default: :obj:`None`)
-        pre_filter (callable, optional): Returns whether a graph is kept. (default: :obj:`None`)
     """
 
     _data: Any
@@ -54,14 +52,13 @@ class SplitDataset(InMemoryDataset):
         variant: str,
         transform: Callable[[Data], Any] | None = None,
         pre_transform: Callable[[Data], Data] | None = None,
-        pre_filter: Callable[[Data], bool] | None = None,
     ) -> None:
+        if pre_transform is not None:
+            digest = hashlib.sha256(pickle.dumps(pre_transform, 4)).hexdigest()
+            variant += f"-pre{digest[:16]}"
         self._variant = variant
-        if pre_transform is not None or pre_filter is not None:
-            functions = pickle.dumps((pre_transform, pre_filter), 4)
-            self._variant += f"-pre{hashlib.sha256(functions).hexdigest()[:16]}"
         folder = cache_dir() / name if root is None else user_path(root)
-        super().__init__(str(folder), transform, pre_transform, pre_filter)
+        super().__init__(str(folder), transform, pre_transform)
         path = Path(self.processed_paths[0])
         try:
             stored = torch.load(path, weights_only=True)
@@ -69,8 +66,7 @@ class SplitDataset(InMemoryDataset):
             with FileLock(f"{path}.lock"):
                 self.process()
             stored = torch.load(path, weights_only=True)
-        self._data = Data.from_dict(_widened(stored["tensors"], stored["long"]))
-        self.slices = stored["slices"]
+        self._data, self.slices = Data.from_dict(_widened(stored["tensors"])), stored["slices"]
 
     def read(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         r"""Returns the flat tensors and, for each of them, where its graphs begin and end."""
@@ -82,14 +78,16 @@ class SplitDataset(InMemoryDataset):
 
     def process(self) -> None:
         tensors, slices = self.read()
-        long = [key for key, value in tensors.items() if value.dtype in (*_SMALL, torch.int64)]
-        if self.pre_transform is not None or self.pre_filter is not None:
-            data, slices = self._prepared(Data.from_dict(_widened(tensors, long)), slices)
-            tensors = data.to_dict()
-            long = [key for key, value in tensors.items() if value.dtype == torch.int64]
-        stored = {"tensors": _narrowed(tensors), "long": long, "slices": slices}
+        if self.pre_transform is not None:
+            self._data, self.slices = Data.from_dict(_widened(tensors)), slices
+            self._data_list = self._indices = None
+            graphs = [self.pre_transform(self.get(index)) for index in range(self.len())]
+            self._data_list = None
+            # Not self.collate, which returns no slices for a single graph.
+            joined, slices, _ = collate(Data, graphs, increment=False, add_batch=False)
+            tensors = joined.to_dict()
         with write_whole(Path(self.processed_paths[0])) as temporary:
-            torch.save(stored, temporary)
+            torch.save({"tensors": _narrowed(tensors), "slices": slices}, temporary)
 
     def _process(self) -> None:
         # PyG's own method takes no lock and remembers one pre_transform for all files.
@@ -98,22 +96,6 @@ class SplitDataset(InMemoryDataset):
         with FileLock(f"{path}.lock"):
             if not path.exists():
                 self.process()
-
-    def _prepared(
-        self, data: Data, slices: dict[str, Tensor] | None
-    ) -> tuple[Data, dict[str, Tensor]]:
-        self._data, self.slices, self._data_list, self._indices = data, slices, None, None
-        graphs = [self.get(index) for index in range(self.len())]
-        if self.pre_filter is not None:
-            graphs = [graph for graph in graphs if self.pre_filter(graph)]
-        if self.pre_transform is not None:
-            graphs = [self.pre_transform(graph) for graph in graphs]
-        self._data_list = None
-        if not graphs:
-            raise ValueError(f"{type(self).__name__}: pre_filter must keep a graph, it kept none")
-        # Not self.collate, which returns no slices for a single graph.
-        joined, slices, _ = collate(type(graphs[0]), graphs, increment=False, add_batch=False)
-        return joined, slices
 
 
 def _narrowed(tensors: dict[str, Any]) -> dict[str, Any]:
@@ -126,8 +108,8 @@ def _narrowed(tensors: dict[str, Any]) -> dict[str, Any]:
     return narrow
 
 
-def _widened(tensors: dict[str, Any], long: list[str]) -> dict[str, Any]:
-    return {key: value.long() if key in long else value for key, value in tensors.items()}
+def _widened(tensors: dict[str, Any]) -> dict[str, Any]:
+    return {k: value.long() if value.dtype in _SMALL else value for k, value in tensors.items()}
 
 
 def slices_of(counts: NDArray[Any] | Tensor) -> Tensor:
@@ -166,12 +148,7 @@ def flatten(
 
 
 def read_npz(path: Path, keys: Iterable[str]) -> list[NDArray[Any]]:
-    r"""Reads arrays of a :obj:`.npz` file.
-
-    Args:
-        path (Path): The file.
-        keys (iterable): The names of the arrays.
-    """
+    r"""Reads arrays of a :obj:`.npz` file."""
     try:
         with np.load(path, allow_pickle=False) as file:
             return [file[key] for key in keys]

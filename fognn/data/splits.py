@@ -34,9 +34,6 @@ def random_split(order: Tensor, fraction: float = 1.0) -> dict[str, Tensor]:
         order (torch.Tensor): The items in random order.
         fraction (float, optional): Fraction of the items to use, at least ten.
             (default: :obj:`1.0`)
-
-    Returns:
-        The sorted items of each split.
     """
     order = order[: max(FEWEST, round(len(order) * fraction))]
     cuts = {split: [len(order) * tenth // 10 for tenth in ends] for split, ends in _TENTHS.items()}
@@ -77,15 +74,7 @@ def scaffold_split(smiles: Sequence[str], total: int | None = None) -> dict[str,
 
 def column_split(where: str, values: Sequence[str]) -> dict[str, Tensor]:
     r"""Divides items by a text for each of them: ``train``, ``val`` (``valid``, ``validation``,
-    ``dev``) or ``test``.
-
-    Args:
-        where (str): The beginning of error messages.
-        values (list): The text for each item.
-
-    Returns:
-        The indices of each split.
-    """
+    ``dev``) or ``test``. Error messages begin with ``where``."""
     names = [_split_name(where, value) for value in values]
     return {
         split: torch.tensor([n for n, name in enumerate(names) if name == split], dtype=torch.int64)
@@ -130,18 +119,14 @@ def file_split(path: str | Path, places: Mapping[Any, int]) -> dict[str, Tensor]
             raise FileError(
                 f"{path} must be a json file with a list of items for train, val and test: {error}"
             ) from error
-    found, seen = {}, set()
+    found: dict[str, list[int]] = {}
+    seen: set[int] = set()
     for split, items in named.items():
-        numbers = []
-        for item in items:
-            place = _place(path, item, places)
-            if place in seen:
-                raise ValueError(f"{path}: {item!r} must be in one split only, got it twice")
-            if place >= 0:
-                numbers.append(place)
-                seen.add(place)
-        found[split] = torch.tensor(numbers, dtype=torch.int64)
-    return found
+        found[split] = [place for item in items if (place := _place(path, item, places)) >= 0]
+        if len(seen | set(found[split])) < len(seen) + len(found[split]):
+            raise ValueError(f"{path}: an item of {split} must be in one split only, got it twice")
+        seen |= set(found[split])
+    return {split: torch.tensor(numbers, dtype=torch.int64) for split, numbers in found.items()}
 
 
 def _place(path: Path, item: Any, places: Mapping[Any, int]) -> int:

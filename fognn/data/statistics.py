@@ -2,124 +2,81 @@ r"""Statistics of a dataset, from its flat tensors (PyG's summaries loop over al
 no labels)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.data.collate import collate
 
-from fognn.data.few_shot import ImageSet
+from fognn.data.images import ImageSet
 from fognn.data.user_data import UserData
 
-__all__ = ["Counts", "ImageCounts", "count", "describe"]
+__all__ = ["count", "describe", "joined", "statistics"]
 
 
-@dataclass(frozen=True)
-class Counts:
-    r"""Counts of some graphs. The sum of the counts of two splits is that of both together.
-
-    Args:
-        nodes (torch.Tensor): The number of nodes of each graph.
-        edges (torch.Tensor): The number of directed edges of each graph.
-        classes (torch.Tensor, optional): The number of labels of each class.
-            (default: :obj:`None`)
-        labels (torch.Tensor, optional): Labels that are real numbers. (default: :obj:`None`)
-    """
-
-    nodes: Tensor
-    edges: Tensor
-    classes: Tensor | None = None
-    labels: Tensor | None = None
-
-    def __add__(self, other: "Counts") -> "Counts":
-        classes = labels = None
-        if self.classes is not None and other.classes is not None:
-            size = max(len(self.classes), len(other.classes))
-            both = (self.classes, other.classes)
-            classes = torch.stack([pad(part, (0, size - len(part))) for part in both]).sum(0)
-        if self.labels is not None and other.labels is not None:
-            labels = torch.cat([self.labels, other.labels])
-        nodes, edges = torch.cat([self.nodes, other.nodes]), torch.cat([self.edges, other.edges])
-        return Counts(nodes, edges, classes, labels)
-
-    def statistics(self) -> dict[str, float]:
-        r"""Returns the statistics by name, in the order in which they are printed."""
-        out: dict[str, float] = {
-            "graphs": len(self.nodes),
-            "nodes": int(self.nodes.sum()),
-            "edges": int(self.edges.sum()),
-            "nodes, mean": self.nodes.double().mean().item(),
-            "nodes, fewest": int(self.nodes.min()),
-            "nodes, most": int(self.nodes.max()),
-            "edges, mean": self.edges.double().mean().item(),
-        }
-        if self.classes is not None:
-            out["classes"] = len(self.classes)
-            total = int(self.classes.sum())
-            for label, many in enumerate(self.classes.tolist()):
-                out[f"label {label}, share"] = many / total
-        if self.labels is not None and len(self.labels):
-            out["label, mean"] = self.labels.double().mean().item()
-            if len(self.labels) > 1:
-                out["label, s.d."] = self.labels.double().std().item()
-        return out
+Counts = dict[str, Tensor]
 
 
-@dataclass(frozen=True)
-class ImageCounts:
-    r"""Counts of a set of images.
-
-    Args:
-        classes (torch.Tensor): The number of images of each class.
-        height (int): Their height.
-        width (int): Their width.
-    """
-
-    classes: Tensor
-    height: int
-    width: int
-
-    def __add__(self, other: "ImageCounts") -> "ImageCounts":
-        # Splits of few-shot data have classes of their own.
-        return ImageCounts(torch.cat([self.classes, other.classes]), self.height, self.width)
-
-    def statistics(self) -> dict[str, float]:
-        r"""Returns the statistics by name, in the order in which they are printed."""
-        return {
-            "images": int(self.classes.sum()),
-            "classes": len(self.classes),
-            "images a class, fewest": int(self.classes.min()),
-            "images a class, most": int(self.classes.max()),
-            "height": self.height,
-            "width": self.width,
-        }
-
-
-def count(dataset: Any) -> Counts | ImageCounts:
-    r"""Returns the counts of a set of images, or of nodes, edges and labels of graphs, without a
-    loop over an :class:`~torch_geometric.data.InMemoryDataset`.
+def count(dataset: Any) -> Counts:
+    r"""Returns the counts of a set of images (:obj:`images` of each class, and their
+    :obj:`shape`), or of graphs (:obj:`nodes` and :obj:`edges` of each graph, and the
+    :obj:`labels` that are not missing), without a loop over an
+    :class:`~torch_geometric.data.InMemoryDataset`.
 
     Args:
         dataset (ImageSet, InMemoryDataset or list of Data): The images, or the graphs, with
             :obj:`x` and :obj:`edge_index`, and maybe :obj:`y`.
     """
     if isinstance(dataset, ImageSet):
-        height, width = dataset.images.shape[2:]
         images = dataset.labels.bincount(minlength=len(dataset.classes))
-        return ImageCounts(images, height, width)
+        return {"images": images, "shape": torch.tensor(dataset.images.shape[2:])}
     data, slices = _flat(dataset)
-    classes: Tensor | None = None
-    labels: Tensor | None = None
-    if "y" in data and data.y.is_floating_point():
+    found = {"nodes": slices["x"].diff(), "edges": slices["edge_index"].diff()}
+    if "y" in data:
         y = data.y.reshape(-1)
-        labels = y[~y.isnan()]  # missing ones
-    elif "y" in data:
-        y = data.y.reshape(-1)
-        classes = y[y >= 0].bincount()
-    return Counts(slices["x"].diff(), slices["edge_index"].diff(), classes, labels)
+        missing = y.isnan() if y.is_floating_point() else y < 0
+        found["labels"] = y[~missing]
+    return found
+
+
+def joined(counts: Sequence[Counts]) -> Counts:
+    r"""Returns the counts of several splits together. Splits of images have classes of their
+    own."""
+    both = {name: torch.cat([part[name] for part in counts]) for name in counts[0]}
+    return both | ({"shape": counts[0]["shape"]} if "shape" in both else {})
+
+
+def statistics(counts: Counts) -> dict[str, float]:
+    r"""Returns the statistics of counts by name, in the order in which they are printed."""
+    if "images" in counts:
+        images = counts["images"]
+        return {
+            "images": int(images.sum()),
+            "classes": len(images),
+            "images a class, fewest": int(images.min()),
+            "images a class, most": int(images.max()),
+            "height": int(counts["shape"][0]),
+            "width": int(counts["shape"][1]),
+        }
+    nodes, edges, labels = counts["nodes"], counts["edges"], counts.get("labels")
+    found: dict[str, float] = {
+        "graphs": len(nodes),
+        "nodes": int(nodes.sum()),
+        "edges": int(edges.sum()),
+        "nodes, mean": nodes.double().mean().item(),
+        "nodes, fewest": int(nodes.min()),
+        "nodes, most": int(nodes.max()),
+        "edges, mean": edges.double().mean().item(),
+    }
+    if labels is None or not len(labels):
+        return found
+    if labels.is_floating_point():
+        spread = {"label, s.d.": labels.double().std().item()} if len(labels) > 1 else {}
+        return found | {"label, mean": labels.double().mean().item()} | spread
+    shares = (labels.bincount() / len(labels)).tolist()
+    found["classes"] = len(shares)
+    return found | {f"label {label}, share": share for label, share in enumerate(shares)}
 
 
 def describe(data: UserData, how: str | None = None, fold: int | None = None) -> dict[str, Any]:
@@ -131,7 +88,7 @@ def describe(data: UserData, how: str | None = None, fold: int | None = None) ->
         how (str, optional): The split, see :meth:`UserData.splits`. (default: :obj:`None`)
         fold (int, optional): The number of the split. (default: :obj:`None`)
     """
-    counts = count(data.graphs).statistics()
+    counts = statistics(count(data.graphs))
     found: dict[str, Any] = {
         name: value for name, value in counts.items() if not name.startswith(("label", "classes"))
     }

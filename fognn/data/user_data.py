@@ -8,14 +8,32 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.transforms import AddRandomWalkPE
 
-from fognn.data.encodings import RWSE, random_walks
-from fognn.data.full_graph import PackedGraph
-from fognn.data.order import epoch_order
+from fognn.data.neighbors import PackedGraph
+from fognn.data.packed import epoch_order
 from fognn.data.splits import FEWEST, SPLITS, file_split, random_split, scaffold_split
 from fognn.data.targets import Targets
 
-__all__ = ["UserData"]
+__all__ = ["RWSE", "UserData", "random_walk_transform", "random_walks"]
+
+RWSE = "rwse"
+"""The attribute of a graph that holds random-walk encodings."""
+
+
+def random_walk_transform(steps: int) -> AddRandomWalkPE:
+    r"""Returns PyG's transform that adds ``rwse`` to a graph: for each node, the probabilities that
+    a random walk from it is back after 1, 2, ... steps. The time grows with the cube of the number
+    of nodes of a graph."""
+    return AddRandomWalkPE(steps, attr_name=RWSE)
+
+
+def random_walks(graph: Data, steps: int) -> Tensor:
+    r"""Returns the encodings of a graph, ``[num_nodes, steps]``; only its edges and its number of
+    nodes are read."""
+    bare = Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes)
+    encodings: Tensor = random_walk_transform(steps)(bare)[RWSE]
+    return encodings
 
 
 @dataclass(eq=False)

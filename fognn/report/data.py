@@ -10,11 +10,11 @@ import torch
 from torch_geometric.data import Data
 
 from fognn.data.catalog import CATALOG, DatasetInfo, where
-from fognn.data.few_shot import ImageSet
+from fognn.data.images import ImageSet
 from fognn.data.opening import open_user_data
 from fognn.data.pyg_datasets import PREFIX
 from fognn.data.smiles_csv import is_csv, read_molecules
-from fognn.data.statistics import count, describe
+from fognn.data.statistics import count, describe, joined, statistics
 from fognn.report.drawings import check_picture, save_drawing
 from fognn.report.text import number, text_table
 
@@ -71,23 +71,22 @@ def report_dataset(
         raise ValueError(f"split of {entry.name} must be one of {', '.join(known)}, got {split!r}")
     chosen = (split,) if split else known
     columns: dict[str, dict[str, float]] = {}
-    total: Any = None
+    counts = []
     items: list[Any] = []
     captions: list[str] = []
     for name in chosen:
         dataset = entry.open(name if entry.splits else None, data)
-        counts = count(dataset)
-        columns[name] = counts.statistics()
-        total = counts if total is None else total + counts
+        counts.append(count(dataset))
+        columns[name] = statistics(counts[-1])
         if draw is not None and draw.count and name == chosen[0]:
             items, captions = _choose(dataset, draw)
         del dataset  # PATTERN and TSP are large: one split at a time
     if chosen == known:
-        columns["all"] = total.statistics()
+        columns["all"] = statistics(joined(counts))
     header, rows = _table(entry, columns)
     yield f"{entry.name}: {entry.task}"
     yield text_table(header, rows, right=range(1, len(header)))
-    yield from (f"published: {source}" for source in dict.fromkeys(f.source for f in entry.facts))
+    yield f"published: {entry.publication}"
     if entry.note:
         yield f"note: {entry.note}"
     if items and draw is not None:
@@ -125,7 +124,7 @@ def report_user_data(
     if is_csv(name) and target_column is None:
         table = read_molecules(name, smiles_column, skip_bad=skip_bad)
         graphs, notes = table.graphs, [f"skipped line {b.line}: {b.reason}" for b in table.bad]
-        found = dict(count(graphs).statistics())
+        found = dict(statistics(count(graphs)))
         notes.append("--target-column names the column to learn, which is then described, too")
     else:
         opened = open_user_data(
@@ -153,20 +152,18 @@ def _table(
     entry: DatasetInfo, columns: dict[str, dict[str, float]]
 ) -> tuple[list[str], list[list[str]]]:
     r"""A row for each statistic; behind each split that has published numbers, these."""
-    facts = {(fact.split, fact.statistic): fact for fact in entry.facts}
-    published = {split for split, _ in facts}
     header = ["statistic"]
     for split in columns:
-        header += [split, "published"] if split in published else [split]
+        header += [split, "published"] if split in entry.published else [split]
     rows = []
     for statistic in dict.fromkeys(name for column in columns.values() for name in column):
         row = [statistic]
         for split, column in columns.items():
-            fact, value = facts.get((split, statistic)), column.get(statistic)
-            digits = fact.digits if fact and fact.digits else 4
-            row.append("" if value is None else number(value, digits))
-            if split in published:
-                row.append("" if fact is None else f"{fact.value:,.{fact.digits}f}")
+            printed = entry.published.get(split, {}).get(statistic, "")
+            digits, value = len(printed.partition(".")[2]), column.get(statistic)
+            row.append("" if value is None else number(value, digits or 4))
+            if split in entry.published:
+                row.append(f"{float(printed):,.{digits}f}" if printed else "")
         rows.append(row)
     return header, rows
 

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from fognn.data import FullGraphLoader, NeighborLoader, PackedLoader, UserData
 from fognn.data.catalog import DatasetInfo, dataset_info
-from fognn.data.encodings import RWSE, random_walk_transform
-from fognn.data.episodes import Episodes, EpisodeSampler, Tasks
-from fognn.data.few_shot import ImageSet
+from fognn.data.episodes import Episodes, Tasks
+from fognn.data.generators import SPLIT_SIZES
+from fognn.data.images import ImageSet
 from fognn.data.imdb import IMDBMulti
 from fognn.data.pack import Pack
-from fognn.data.sbm_generator import SPLIT_SIZES
+from fognn.data.user_data import RWSE, random_walk_transform
 from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
 from fognn.training.user_data import (
@@ -239,15 +239,8 @@ class EpisodeLoader:
     epoch: int = 0
 
     def __post_init__(self) -> None:
-        self.sampler = EpisodeSampler(
-            self.images.labels,
-            self.data.n_way,
-            self.data.k_shot,
-            self.data.n_query,
-            seed=self.seed,
-            names=self.images.classes,
-        )
-        self.batches = Episodes(self.images, self.sampler)
+        counts = (self.data.n_way, self.data.k_shot, self.data.n_query)
+        self.drawn = Episodes(self.images, *counts, seed=self.seed)
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
@@ -260,7 +253,7 @@ class EpisodeLoader:
         for start in range(first, first + self.episodes, self.batch_size):
             end = min(start + self.batch_size, first + self.episodes)
             numbers = range(start + self.rank, end, self.world_size)
-            yield self.batches.tasks([self.sampler.episode(number) for number in numbers])
+            yield self.drawn.tasks([self.drawn.episode(number) for number in numbers])
 
 
 def _entry(data: DataConfig) -> DatasetInfo:

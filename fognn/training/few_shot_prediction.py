@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from fognn.data.image_files import class_folders, printable, query_files, read_image
+from fognn.data.image_files import class_folders, query_files, read_image
 from fognn.models import FewShotNet
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, MachineConfig
@@ -62,7 +62,7 @@ class FewShotPrediction:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["query", "class", *(f"probability_{name}" for name in self.classes)])
         rows = zip(self.queries, self.predicted, self.probabilities.tolist(), strict=True)
-        writer.writerows([printable(str(path)), best, *row] for path, best, row in rows)
+        writer.writerows([str(path), best, *row] for path, best, row in rows)
         return text.getvalue()
 
 

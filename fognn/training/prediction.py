@@ -13,12 +13,12 @@ from torch.nn import Module
 from torch_geometric.data import Batch, Data
 
 from fognn.data import NeighborLoader, PackedGraph
-from fognn.data.encodings import random_walks
 from fognn.data.graph_files import check_graphs, read_graphs
 from fognn.data.molecules import ATOM_COLUMNS, smiles_to_graph
 from fognn.data.opening import fill_inputs
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
 from fognn.data.smiles_csv import is_csv, read_molecules
+from fognn.data.user_data import random_walks
 from fognn.models import Task
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, MachineConfig

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from fognn.data import CLUSTER, PATTERN
 from fognn.data.catalog import CATALOG, dataset_info
 from fognn.data.molecules import ATOMS, smiles_to_graph
-from fognn.data.sbm import CLUSTER, PATTERN
 from fognn.report.data import DrawOptions, report_csv, report_dataset, report_datasets
 from fognn.report.drawings import KINDS, _to_molecule, save_drawing
 

@@ -16,8 +16,8 @@ from tiny_runs import molecules, tiny
 from torch import Tensor
 
 from fognn.data.catalog import CATALOG
-from fognn.data.episodes import Episodes, EpisodeSampler, Tasks
-from fognn.data.few_shot import ImageSet
+from fognn.data.episodes import Episodes, Tasks
+from fognn.data.images import ImageSet
 from fognn.data.graph_files import write_graphs
 from fognn.experiments import protocol
 from fognn.models import TASKS, create_model
@@ -255,7 +255,7 @@ def test_episodes_of_the_real_splits_have_no_class_in_common(real_data: Path, na
 
 def classes_of(loader: EpisodeLoader, number: int) -> list[int]:
     """The classes of an episode, of its support images and of its queries."""
-    episode = loader.sampler.episode(number)
+    episode = loader.drawn.episode(number)
     labels = loader.images.labels
     assert torch.equal(labels[episode.support], episode.classes[episode.support_labels])
     assert torch.equal(labels[episode.query], episode.classes[episode.query_labels])
@@ -274,11 +274,10 @@ def test_the_real_split_of_mini_imagenet_has_no_class_in_two_parts(real_data: Pa
 
 def test_the_labels_of_queries_are_no_input() -> None:
     """Other labels of the queries change the target, and nothing that the network gets."""
-    images = numbered(20, 10)
-    sampler = EpisodeSampler(images.labels, 5, 2, 5, episodes=4)
-    batch = list(sampler)
+    drawn = Episodes(numbered(20, 10), 5, 2, 5)
+    batch = [drawn.episode(number) for number in range(4)]
     others = [e._replace(query_labels=(e.query_labels + 1) % 5) for e in batch]
-    seen, other = (Episodes(images, sampler).tasks(some) for some in (batch, others))
+    seen, other = (drawn.tasks(some) for some in (batch, others))
     assert not torch.equal(seen.query_labels, other.query_labels)
 
     def inputs(tasks: Tasks) -> list[Tensor]:
@@ -326,12 +325,11 @@ def test_training_never_sees_an_episode_twice() -> None:
     train = loader(train=True)
     seen = [task for epoch in range(3) for part in episodes(train, epoch) for task in part]
     assert len(seen) == len(set(seen)) == 24
-    # They are the first episodes of the sampler, in their order.
-    images = numbered(20, 10)
-    sampler = EpisodeSampler(images.labels, 4, 2, seed=0, episodes=24)
+    # They are the first episodes, in their order.
+    drawn = Episodes(numbered(20, 10), 4, 2)
     expected = [
         (*episode.support.tolist(), *episode.query.tolist())
-        for episode in Episodes(images, sampler).sampler
+        for episode in map(drawn.episode, range(24))
     ]
     assert seen == expected
     assert episodes(train, 1) == episodes(train, 1), "an epoch can be repeated after a kill"

@@ -12,8 +12,8 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import AddRandomWalkPE
 
 import fognn
-from fognn.data.encodings import random_walks
 from fognn.data.graph_files import write_graphs
+from fognn.data.user_data import random_walks
 from fognn.experiments import protocol
 from fognn.models import PretrainedNet, Task, create_model
 from fognn.training import evaluate, export, fit, load, predict

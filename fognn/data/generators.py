@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fognn.utils import checks
 
-__all__ = ["SPLIT_SIZES", "SBMGraphs", "generate_cluster", "generate_pattern"]
+__all__ = ["SPLIT_SIZES", "Graphs", "check_sbm", "generate_cluster", "generate_pattern"]
 
 SPLIT_SIZES = {
     "PATTERN": {"train": 10_000, "val": 2_000, "test": 2_000},
@@ -16,11 +16,11 @@ SPLIT_SIZES = {
 }
 NUM_PATTERNS = 100
 _SMALLEST, _LARGEST = 5, 34  # nodes of a block and of a pattern
-_STREAMS = {"patterns": 0, "train": 1, "val": 2, "test": 3}
+_STREAMS = {"patterns": 0, "train": 1, "val": 2, "test": 3}  # CLUSTER has 4 more
 _BEFORE_DIAGONAL = np.tri(6 * _LARGEST, k=-1, dtype=bool)
 
 
-class SBMGraphs(NamedTuple):
+class Graphs(NamedTuple):
     r"""Many graphs in flat arrays.
 
     Node and edge arrays hold one graph after the other; the node numbers in :obj:`edge_index` are
@@ -87,52 +87,30 @@ def _pairs(table: NDArray[np.uint32], block: NDArray[np.int64]) -> NDArray[np.ui
     return table[block].take(block, axis=1)
 
 
-class _Collector:
-    def __init__(self) -> None:
-        self._n: list[int] = []
-        self._e: list[int] = []
-        self._x: list[NDArray[np.uint8]] = []
-        self._y: list[NDArray[np.uint8]] = []
-        self._sources: list[NDArray[np.uint8]] = []
-        self._targets: list[NDArray[np.uint8]] = []
-
-    def add(
-        self,
-        x: NDArray[np.int64],
-        y: NDArray[np.int64] | NDArray[np.bool_],
-        adjacency: NDArray[np.bool_],
-    ) -> None:
-        target, source = adjacency.nonzero()
-        self._n.append(len(x))
-        self._e.append(len(target))
-        self._x.append(x.astype(np.uint8))
-        self._y.append(y.astype(np.uint8))
-        self._sources.append(source.astype(np.uint8))
-        self._targets.append(target.astype(np.uint8))
-
-    def graphs(self) -> SBMGraphs:
-        edge_index = np.empty((2, sum(self._e)), dtype=np.uint8)
-        np.concatenate(self._sources, out=edge_index[0])
-        np.concatenate(self._targets, out=edge_index[1])
-        return SBMGraphs(
-            n=np.array(self._n, dtype=np.int64),
-            e=np.array(self._e, dtype=np.int64),
-            x=np.concatenate(self._x),
-            edge_index=edge_index,
-            y=np.concatenate(self._y),
-        )
-
-
-def check_arguments(name: str, split: str, num_graphs: int | None, seed: int) -> int:
-    sizes = SPLIT_SIZES[name]
-    checks.one_of(name, "split", split, tuple(sizes))
-    checks.int_in_range(name, "seed", seed, 0)
-    return (
-        sizes[split] if num_graphs is None else checks.positive_int(name, "num_graphs", num_graphs)
+def _joined(graphs: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]) -> Graphs:
+    r"""Joins the tokens, labels and adjacency matrices of graphs."""
+    small = [(x.astype(np.uint8), y.astype(np.uint8)) for x, y, _ in graphs]
+    edges = [np.stack(adjacency.nonzero())[::-1].astype(np.uint8) for _, _, adjacency in graphs]
+    return Graphs(
+        n=np.array([len(x) for x, _ in small], dtype=np.int64),
+        e=np.array([part.shape[1] for part in edges], dtype=np.int64),
+        x=np.concatenate([x for x, _ in small]),
+        edge_index=np.concatenate(edges, axis=1),
+        y=np.concatenate([y for _, y in small]),
     )
 
 
-def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -> SBMGraphs:
+def check_sbm(name: str, split: str, num_graphs: int | None, seed: int) -> int:
+    r"""Checks the arguments of PATTERN or CLUSTER, and returns the number of graphs."""
+    sizes = SPLIT_SIZES[name]
+    checks.one_of(name, "split", split, tuple(sizes))
+    checks.int_in_range(name, "seed", seed, 0)
+    if num_graphs is None:
+        return sizes[split]
+    return checks.positive_int(name, "num_graphs", num_graphs)
+
+
+def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -> Graphs:
     r"""Generates graphs of PATTERN.
 
     Five blocks of 5 to 34 nodes are joined with :math:`p = 0.5` inside a block and
@@ -150,7 +128,7 @@ def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -
             :obj:`None`, 10,000 for training and 2,000 for the others. (default: :obj:`None`)
         seed (int, optional): The seed. (default: :obj:`0`)
     """
-    num_graphs = check_arguments("PATTERN", split, num_graphs, seed)
+    num_graphs = check_sbm("PATTERN", split, num_graphs, seed)
     half = _threshold(0.5)
     table = np.full((6, 6), half, dtype=np.uint32)
     table[:5, :5] = _table(5, 0.5, 0.35)
@@ -162,7 +140,7 @@ def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -
         tokens = draws.integers(3, size)
         patterns.append((tokens, draws.adjacency(np.full((size, size), half))))
 
-    collector = _Collector()
+    graphs = []
     for index in range(num_graphs):
         tokens, pattern = patterns[index % NUM_PATTERNS]
         draws = _Draws(seed, _STREAMS[split], index)
@@ -176,11 +154,11 @@ def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -
         adjacency = draws.adjacency(_pairs(table, block))
         place = np.argsort(order)[base:]
         adjacency[np.ix_(place, place)] = pattern
-        collector.add(x, block == 5, adjacency)
-    return collector.graphs()
+        graphs.append((x, block == 5, adjacency))
+    return _joined(graphs)
 
 
-def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -> SBMGraphs:
+def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -> Graphs:
     r"""Generates graphs of CLUSTER.
 
     Six blocks of 5 to 34 nodes are joined with :math:`p = 0.55` inside a block and
@@ -188,15 +166,15 @@ def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -
     :math:`b` has token :math:`b + 1`. The label is the block.
 
     Args:
-        split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-        num_graphs (int, optional): The number of graphs, the first ones of the split. If
-            :obj:`None`, 10,000 for training and 1,000 for the others. (default: :obj:`None`)
+        split (str): As for :func:`generate_pattern`.
+        num_graphs (int, optional): As for :func:`generate_pattern`, and 1,000 graphs for
+            validation and for testing. (default: :obj:`None`)
         seed (int, optional): The seed. (default: :obj:`0`)
     """
-    num_graphs = check_arguments("CLUSTER", split, num_graphs, seed)
+    num_graphs = check_sbm("CLUSTER", split, num_graphs, seed)
     table = _table(6, 0.55, 0.25)
 
-    collector = _Collector()
+    graphs = []
     for index in range(num_graphs):
         # PATTERN has streams 0 to 3.
         draws = _Draws(seed, 4 + _STREAMS[split], index)
@@ -206,5 +184,5 @@ def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -
         x[sizes.cumsum() - sizes + draws.integers(sizes, 6)] = np.arange(1, 7)
         order = draws.order(len(x))
         block, x = block[order], x[order]
-        collector.add(x, block, draws.adjacency(_pairs(table, block)))
-    return collector.graphs()
+        graphs.append((x, block, draws.adjacency(_pairs(table, block))))
+    return _joined(graphs)

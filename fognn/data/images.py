@@ -1,0 +1,281 @@
+r"""Sets of images for few-shot learning: CIFAR-FS, miniImageNet and Omniglot."""
+
+import hashlib
+import io
+import re
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from filelock import FileLock
+from torch import Tensor
+from torch.utils.data import Dataset
+from tqdm import tqdm
+
+from fognn.data.smiles_csv import read_table
+from fognn.data.sources import DAMAGED, cache_dir, fetch, find
+from fognn.data.split_dataset import file_stamp, read_npz
+from fognn.utils import checks
+from fognn.utils.errors import FileError
+from fognn.utils.files import write_whole
+
+__all__ = ["CIFARFS", "ImageSet", "MiniImageNet", "Omniglot", "image_module"]
+
+_SPLITS = ("train", "val", "test")
+_SIZE = 84  # of miniImageNet
+_TABLES = "https://github.com/twitter-research/meta-learning-lstm, data/miniImagenet"
+# The archives of Omniglot, and the characters in each.
+_CHARACTERS = {"images_background": 964, "images_evaluation": 659}
+_DRAWINGS = 20
+_TRAIN = 1200
+_MEMBER = re.compile(r"(?:.*/)?([^/]+/character\d+)/\d+_\d+\.png")
+
+
+class ImageSet(Dataset[tuple[Tensor, int]]):
+    r"""Images in memory and their classes. An item is an image, :obj:`float` in :math:`[0, 1]` of
+    shape :obj:`[C, H, W]`, and the number of its class.
+
+    Args:
+        images (torch.Tensor): All images, :obj:`uint8` of shape :obj:`[N, C, H, W]`.
+        labels (torch.Tensor): The number of each image's class.
+        classes (sequence of str): The names of the classes.
+    """
+
+    def __init__(self, images: Tensor, labels: Tensor, classes: Sequence[str]) -> None:
+        if images.dim() != 4 or images.dtype != torch.uint8 or labels.shape != images.shape[:1]:
+            raise ValueError(
+                f"ImageSet: images must be uint8 of shape [N, C, H, W] with N labels, got "
+                f"{images.dtype} {list(images.shape)} and {list(labels.shape)}"
+            )
+        self.images = images
+        self.labels = labels.to(torch.int64)
+        self.classes = list(classes)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return self.read(torch.arange(len(self))[index].reshape(1))[0], int(self.labels[index])
+
+    def read(self, index: Tensor) -> Tensor:
+        r"""Returns images by number, :obj:`float` of shape :obj:`[len(index), C, H, W]`."""
+        return self.images[index].contiguous().float().div_(255)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} images, {len(self.classes)} classes)"
+
+
+class CIFARFS(ImageSet):
+    r"""CIFAR-FS, from the `"Meta-learning with differentiable closed-form solvers"
+    <https://arxiv.org/abs/1805.08136>`_ paper: the classes of CIFAR-100 split into 64 for
+    training, 16 for validation and 20 for testing, 32x32 in colour.
+
+    It is read from :obj:`cifar_fs/cifar_fs_100.npz`, which holds the first 100 of each class's
+    600 images: :obj:`x_{train,val,test}`, :obj:`uint8` of shape
+    :obj:`[classes, images, 32, 32, 3]`, and the names :obj:`c_{train,val,test}`. A file with more
+    images of each class can take its place.
+
+    Args:
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+            (default: :obj:`"train"`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+    """
+
+    def __init__(self, split: str = "train", data: str | Path | None = None) -> None:
+        checks.one_of("CIFARFS", "split", split, _SPLITS)
+        hint = (
+            "make it from CIFAR-100 and the split of Bertinetto et al., as the docstring of "
+            "fognn.data.CIFARFS describes it"
+        )
+        path = fetch("cifar_fs/cifar_fs_100.npz", data, hint)
+        x, names = read_npz(path, [f"x_{split}", f"c_{split}"])
+        if x.ndim != 5 or len(x) != len(names):
+            raise FileError(
+                f"{path} is not a CIFAR-FS file: x_{split} must have shape [classes, images, 32, "
+                f"32, 3], got {list(x.shape)}"
+            )
+        images = torch.from_numpy(x).flatten(0, 1).permute(0, 3, 1, 2)
+        labels = torch.arange(len(x)).repeat_interleave(x.shape[1])
+        super().__init__(images, labels, names.tolist())
+
+
+class MiniImageNet(ImageSet):
+    r"""miniImageNet with the split of the `"Optimization as a model for few-shot learning"
+    <https://openreview.net/forum?id=rJY0-Kcll>`_ paper: 64 classes for training, 16 for
+    validation and 20 for testing, 600 images each, 84x84 in colour.
+
+    ImageNet's licence forbids a download. The images are those that the table
+    :obj:`miniimagenet_splits/{split}.csv.gz` (or :obj:`.csv`) of the data folder names in its
+    columns :obj:`filename,label`, in the folder :obj:`miniimagenet/images`. They are resized to
+    84x84 by Lanczos' filter once and stored. Classes are numbered in the order of their names.
+
+    Args:
+        root (str or Path, optional): The folder for the resized images. If :obj:`None`, the
+            folder :obj:`miniimagenet` in the cache.
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+            (default: :obj:`"train"`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+    """
+
+    def __init__(
+        self,
+        root: str | Path | None = None,
+        split: str = "train",
+        data: str | Path | None = None,
+    ) -> None:
+        checks.one_of("MiniImageNet", "split", split, _SPLITS)
+        name = f"miniimagenet_splits/{split}.csv"
+        path = find(f"{name}.gz", data) or fetch(name, data, f"get it from {_TABLES}")
+        table = read_table(path)
+        if list(table.columns) != ["filename", "label"] or not len(table):
+            raise FileError(f"{path} must have the columns filename,label: get it again")
+        hint = "take the 60,000 images from ImageNet, whose licence forbids their download"
+        folder = fetch("miniimagenet/images", data, hint)
+        paths = [folder / name for name in table["filename"]]
+        missing = [path for path in paths if not path.is_file()]
+        if missing:
+            raise FileError(
+                f"{missing[0]} is not there, nor are {len(missing) - 1:,} others of {len(paths):,} "
+                "images that the table names: complete the folder"
+            )
+        stamps = "".join(map(file_stamp, paths))
+        kept = _stored(root, "miniimagenet", f"{split}_{_SIZE}", stamps, lambda: _shrink(paths))
+        classes = sorted(set(table["label"]))
+        labels = torch.tensor([classes.index(label) for label in table["label"]])
+        super().__init__(kept["images"], labels, classes)
+
+
+def _shrink(paths: list[Path]) -> dict[str, Any]:
+    pillow = image_module("MiniImageNet")
+    out = torch.empty(len(paths), 3, _SIZE, _SIZE, dtype=torch.uint8)
+    for i, path in enumerate(tqdm(paths, desc="miniImageNet", disable=None)):
+        try:
+            with pillow.open(path) as image:
+                small = image.convert("RGB").resize((_SIZE, _SIZE), pillow.Resampling.LANCZOS)
+        except OSError as error:
+            raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error
+        out[i] = torch.from_numpy(np.array(small)).permute(2, 0, 1)
+    return {"images": out}
+
+
+class Omniglot(ImageSet):
+    r"""Omniglot, from the `"Human-level concept learning through probabilistic program induction"
+    <https://doi.org/10.1126/science.aab3050>`_ paper: 1,623 characters, 20 drawings of each.
+
+    As in the `"Matching networks for one shot learning" <https://arxiv.org/abs/1606.04080>`_
+    paper, the two official archives are joined, 1,200 characters are for training and the other
+    423 for testing, whatever their alphabet, drawings are 28x28, and each character rotated by 90,
+    180 and 270 degrees counts as three more classes. That paper does not say which characters are
+    in which split. Here the characters are in the order of their names, those of
+    :obj:`images_background` first, and are then shuffled by :obj:`seed`; the first 1,200 are for
+    training.
+
+    Ink is 1 and paper is 0. The archives are read in place, once. (torchvision's dataset unpacks
+    them, and has neither this split nor 28x28.)
+
+    Args:
+        root (str or Path, optional): The folder for the resized images. If :obj:`None`, the
+            folder :obj:`omniglot` in the cache.
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+            (default: :obj:`"train"`)
+        validation (int, optional): The number of characters of the split :obj:`"val"`: the last
+            ones of the 1,200, which are then not in :obj:`"train"`; 172 is common.
+            (default: :obj:`0`)
+        rotations (bool, optional): Whether rotated characters are further classes.
+            (default: :obj:`True`)
+        seed (int, optional): Decides which characters are in which split. (default: :obj:`0`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+    """
+
+    def __init__(
+        self,
+        root: str | Path | None = None,
+        split: str = "train",
+        validation: int = 0,
+        rotations: bool = True,
+        seed: int = 0,
+        data: str | Path | None = None,
+    ) -> None:
+        checks.one_of("Omniglot", "split", split, _SPLITS)
+        checks.int_in_range("Omniglot", "validation", validation, int(split == "val"), _TRAIN)
+        archives = {name: fetch(f"omniglot/{name}.zip", data) for name in _CHARACTERS}
+        stamps = "".join(map(file_stamp, archives.values()))
+        content = _stored(root, "omniglot", "omniglot_28", stamps, lambda: _read_archives(archives))
+        names, images = content["names"], content["images"]
+        # Sorted random words: numpy's own permutation may change between versions.
+        words = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64)).random_raw(len(names))
+        order = torch.from_numpy(np.argsort(words, kind="stable"))
+        ends = [0, _TRAIN - validation, _TRAIN, len(names)]
+        part = _SPLITS.index(split)
+        chosen = order[ends[part] : ends[part + 1]]
+        images = images.view(len(names), _DRAWINGS, 1, 28, 28)[chosen].flatten(0, 1)
+        classes = [names[i] for i in chosen.tolist()]
+        if rotations:
+            images = torch.cat([images.rot90(k, (2, 3)) for k in range(4)])
+            classes = [f"{name}/rot{90 * k:03}" for k in range(4) for name in classes]
+        labels = torch.arange(len(classes)).repeat_interleave(_DRAWINGS)
+        super().__init__(images, labels, classes)
+
+
+def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
+    r"""Returns the drawings of each character, in the order of their names."""
+    pillow = image_module("Omniglot")
+    names, images = [], []
+    for name, path in archives.items():
+        found: dict[str, list[Any]] = {}
+        try:
+            with zipfile.ZipFile(path) as file:
+                for member in sorted(file.namelist()):
+                    match = _MEMBER.fullmatch(member)
+                    if match and not member.startswith("__MACOSX"):
+                        with pillow.open(io.BytesIO(file.read(member))) as image:
+                            small = image.convert("L").resize((28, 28), pillow.Resampling.LANCZOS)
+                        found.setdefault(match[1], []).append(255 - np.asarray(small))
+        except DAMAGED as error:
+            raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error
+        if len(found) != _CHARACTERS[name] or any(len(c) != _DRAWINGS for c in found.values()):
+            raise FileError(
+                f"{path} is not {name}.zip of Omniglot, which has {_CHARACTERS[name]} characters "
+                f"with {_DRAWINGS} drawings each: get it again"
+            )
+        names += list(found)
+        images += [drawing for drawings in found.values() for drawing in drawings]
+    return {"names": names, "images": torch.from_numpy(np.stack(images)[:, None])}
+
+
+def _stored(
+    root: str | Path | None,
+    name: str,
+    variant: str,
+    stamps: str,
+    make: Callable[[], dict[str, Any]],
+) -> dict[str, Any]:
+    r"""Returns what :obj:`make` returns, stored by the first call and mapped into memory by later
+    ones, as long as the files with these stamps are the same. If several processes call it at
+    once, one of them does the work."""
+    folder = cache_dir() / name if root is None else Path(root)
+    digest = hashlib.sha256(stamps.encode()).hexdigest()
+    path = folder / "processed" / f"{variant}_v1_{digest[:12]}.pt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):
+        try:
+            content: dict[str, Any] = torch.load(path, weights_only=True, mmap=True)
+        except DAMAGED:
+            content = make()
+            with write_whole(path) as temporary:
+                torch.save(content, temporary)
+    return content
+
+
+def image_module(owner: str) -> Any:
+    r"""Returns Pillow's :obj:`Image`; Pillow is an optional dependency."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError(
+            f'{owner} reads image files with Pillow: pip install "fognn[chem]"'
+        ) from error
+    return Image
