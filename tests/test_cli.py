@@ -106,7 +106,7 @@ HELP = [
 ]
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in HELP), ["generate", "tsp"]])
+@pytest.mark.parametrize("command", [[], *([name] for name in HELP)])
 def test_every_help_has_an_example(run, command: list[str]) -> None:
     done = run(*command, "--help")
     assert done.returncode == 0
@@ -189,8 +189,6 @@ def test_an_atom_that_pyg_does_not_have_is_named(run, tmp_path: Path) -> None:
         (["data", "zinc", "--seed", "-1"], "seed must be in"),
         (["data", "nothing.csv"], "path must name a file, got 'nothing.csv'"),
         (["data", "miniimagenet"], "ImageNet's licence"),
-        (["generate", "tsp", "--graphs", "2", "-o", "x.npy"], r"path must be .*\.npz"),
-        (["generate", "tsp", "--graphs", "2", "--split", "x", "-o", "x.npz"], "split must be one"),
     ],
 )
 def test_expected_errors_are_one_line(run, tmp_path: Path, arguments, message: str) -> None:
@@ -211,7 +209,6 @@ def test_expected_errors_are_one_line(run, tmp_path: Path, arguments, message: s
         (["data", "zinc", "--draw", "0", "-o", "x.png"], "-o has no effect here"),
         (["data", "x.csv", "--split", "val"], "--split has no effect here"),
         (["data", "-o", "x.png"], "-o has no effect here: all datasets are listed"),
-        (["generate", "tsp"], "--graphs|--output"),
         (["train", "cluster", "gcn", "--seed", "-1"], "--seed"),
         (["train", "cluster", "gcn", "--lr", "fast"], "--lr"),
         (["train", "cluster", "gcn", "more"], "more"),
@@ -242,7 +239,6 @@ def test_damaged_file_is_one_line(run, tmp_path: Path) -> None:
     [
         (["data", "../mine.csv"], "rdkit", "chem"),
         (["data", "zinc", "-o", "x.png"], "matplotlib.figure", "report"),
-        (["generate", "tsp", "--graphs", "1", "-o", "x.npz"], "fast_tsp", "tsp"),
     ],
 )
 def test_a_missing_extra_is_one_line(
@@ -276,21 +272,10 @@ def test_a_warning_is_shown_once(run, monkeypatch: pytest.MonkeyPatch) -> None:
         assert run("verify").stderr == "fognn: warning: dead units\nfognn: warning: other\n"
 
 
-def test_generate_tsp(run, tmp_path: Path) -> None:
-    arguments = ["generate", "tsp", "--graphs", "3", "--seconds", "0.01", "--fewest", "30"]
-    arguments += ["--most", "40", "--workers", "1", "--split", "val", "-o", "d/tsp/tsp_val.npz"]
-    done = run(*arguments)
-    assert (done.returncode, done.stdout) == (0, "d/tsp/tsp_val.npz: 3 instances\n")
-    done = run("data", "tsp", "--split", "val", "--data", "d", "--draw", "1")
-    assert done.returncode == 0
-    assert re.search(r"^graphs +3 +1,000$", done.stdout, re.M)
-    assert "tsp-val.png" in written(tmp_path)
-
-
 def test_looking_at_data_loads_no_training_and_no_chemistry() -> None:
     program = (
         "import sys, fognn.cli, fognn.report.drawings\n"
-        "bad = ('rdkit', 'PIL', 'matplotlib', 'fast_tsp', 'lightning_fabric', 'ray')\n"
+        "bad = ('rdkit', 'PIL', 'matplotlib', 'lightning_fabric', 'ray')\n"
         "print([m for m in sys.modules if m.split('.')[0] in bad or m == 'fognn.training.loop'])"
     )
     done = subprocess.run(
