@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: help install demo test check docs format benchmark chaos clean
 
 help:
-	@echo "make demo       compare GCN with GCN+FOG on two generated tasks, write demo/index.html"
+	@echo "make demo       compare GCN with GCN+FOG on two generated tasks, write demo/report/index.html"
 	@echo "make test       ruff, mypy and the whole default test suite"
 	@echo "make docs       the documentation, in site/"
 	@echo "make benchmark  ratios of time and memory (about ten minutes)"

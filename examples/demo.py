@@ -86,7 +86,7 @@ def main() -> None:
             raise SystemExit(f"demo: {error}") from None
         print(f"\n{TITLES[name]}.\n{answer}\n")
         answers.append(answer)
-    page = write_comparisons(answers, args.output, "Is second order worth it?")
+    page = write_comparisons(answers, args.output / "report", "Is second order worth it?")
     print(f"The page: {page.resolve().as_uri()}")
 
 

@@ -4,8 +4,7 @@ from fognn.ops.add_ends import add_ends
 from fognn.ops.adjacency import Adjacency, adjacency
 from fognn.ops.dropout import dropout
 from fognn.ops.edge_softmax import edge_softmax
-from fognn.ops.gated_edges import gated_edges, stacked
-from fognn.ops.gated_sum import gated_sum
+from fognn.ops.gated_edges import gated_edges, gated_sum, stacked
 from fognn.ops.kron_linear import kron_linear
 from fognn.ops.norm import Norm
 from fognn.ops.spmm import segment_sum, spmm

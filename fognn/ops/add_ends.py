@@ -66,13 +66,6 @@ def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 def _backward(ctx, grad):  # type: ignore[no-untyped-def]
     out, ptr, source = ctx.saved_tensors
-    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        # A second derivative is needed: the same in differentiable operations.
-        passed = grad * (out > 0)
-        zeros = passed.new_zeros(ctx.num_sources, grad.size(1))
-        grad_p = zeros.index_add(0, source, passed)
-        zeros = passed.new_zeros(ptr.size(0) - 1, grad.size(1))
-        return grad_p, zeros.index_add(0, rows_of(ptr, source.size(0)), passed), None, None
     grad_p, grad_q = _add_ends_backward(grad.contiguous(), out, ptr, source, ctx.num_sources)
     return grad_p, grad_q, None, None
 

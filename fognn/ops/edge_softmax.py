@@ -25,7 +25,7 @@ def edge_softmax(adj: Adjacency, score: Tensor) -> Tensor:
 def _edge_softmax(score: Tensor, ptr: Tensor) -> Tensor:
     row = rows_of(ptr, score.size(0))
     every_edge = torch.arange(score.size(0), dtype=ptr.dtype, device=ptr.device)
-    highest = kernels.max_rows(score, ptr, every_edge, with_source=False)[0]
+    highest = kernels.max_rows(score, ptr, every_edge)[0]
     alpha = (score - highest.index_select(0, row)).exp_()
     return alpha.div_(kernels.sum_rows(alpha, ptr, every_edge, None).index_select(0, row))
 

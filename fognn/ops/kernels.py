@@ -196,54 +196,22 @@ def dot_edges(a: Tensor, b: Tensor, ptr: Tensor, index: Tensor, heads: int) -> T
     )
 
 
-def max_rows(
-    x: Tensor, ptr: Tensor, index: Tensor, with_source: bool
-) -> tuple[Tensor, Tensor | None]:
-    """The maximum of ``x[index[i]]`` over each row of ``ptr``, zero for an empty row, and with
-    ``with_source`` the source that it came from, ``len(x)`` for an empty row."""
-    if index.numel() == 0:
-        out = x.new_zeros(ptr.size(0) - 1, x.size(1))
-        return out, torch.full_like(out, x.size(0), dtype=index.dtype)
-    if path(x) != "cpu":
-        # A few channels at a time, so that no tensor of edges x channels is held.
-        parts = [_max_plain(part, ptr, index) for part in x.split(_MAX_CHANNELS, dim=1)]
-        outs, sources = zip(*parts, strict=True)
-        return torch.cat(outs, dim=1), torch.cat(sources, dim=1)
-    if not with_source:
-        return torch.sparse.mm(_csr(ptr, index, None, x), x, "amax"), None
-    if x.dtype == torch.float32 and x.size(0) <= _MAX_PACKED:
-        return _max_packed(x, ptr, index)
-    return _max_csr(x, ptr, index)
+def max_rows(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """The maximum of ``x[index[i]]`` over each row of ``ptr``, zero for an empty row, and the index
+    that it came from (of equal ones the first), ``len(x)`` for an empty row."""
+    if has_loops(x):
+        check_sources(index, x.size(0))
+        out = x.new_empty(ptr.size(0) - 1, x.size(1))
+        place = torch.empty_like(out, dtype=index.dtype)
+        loop("max_rows", padded(x), ptr, index, out, place)
+        return out, place
+    # A few channels at a time, so that no tensor of edges x channels is held.
+    parts = [_max_plain(part, ptr, index) for part in x.split(_MAX_CHANNELS, dim=1)]
+    outs, places = zip(*parts, strict=True)
+    return torch.cat(outs, dim=1), torch.cat(places, dim=1)
 
 
 _MAX_CHANNELS = 8
-_MAX_PACKED = 1 << 21
-
-
-def _max_packed(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """Packs a float32 (32 bits, as an integer of the same order) and the number of its row (21
-    bits) into one exact float64, whose maximum gives both. It takes half the time of torch's kernel
-    with positions, and its time does not depend on the values."""
-
-    def ordered(bits: Tensor) -> Tensor:  # its own inverse
-        return bits ^ ((bits >> 31) & 0x7FFFFFFF)
-
-    row = torch.arange(x.size(0), dtype=torch.float64).unsqueeze(1)
-    code = ordered(x.view(torch.int32)).double().mul_(_MAX_PACKED).add_(row)
-    best = torch.sparse.mm(_csr(ptr, index, None, code), code, "amax")
-    high = (best / _MAX_PACKED).floor_()
-    source = best.sub_(high, alpha=_MAX_PACKED).to(index.dtype)
-    out = ordered(high.int()).view(torch.float32)
-    empty = (ptr.diff() == 0).unsqueeze(1)
-    return out.masked_fill_(empty, 0.0), source.masked_fill_(empty, x.size(0))
-
-
-def _max_csr(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    with torch.enable_grad():  # torch records where a maximum came from only for a gradient
-        out, edge = torch.ops.aten._sparse_mm_reduce_impl(
-            _csr(ptr, index, None, x), x.detach().requires_grad_(), "amax"
-        )
-    return out.detach(), torch.cat([index, index.new_tensor([x.size(0)])])[edge]
 
 
 def _max_plain(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -251,7 +219,19 @@ def _max_plain(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     message = x.index_select(0, index)
     out = x.new_zeros(ptr.size(0) - 1, x.size(1))
     out = out.scatter_reduce(0, row, message, "amax", include_self=False)
-    source = index.unsqueeze(1).expand_as(message)
-    source = torch.where(message == out.gather(0, row), source, x.size(0))
-    none = torch.full_like(out, x.size(0), dtype=index.dtype)
-    return out, none.scatter_reduce(0, row, source, "amin")
+    edge = torch.arange(index.size(0), device=x.device).unsqueeze(1).expand_as(message)
+    edge = torch.where(message == out.gather(0, row), edge, index.size(0))
+    none = torch.full_like(out, index.size(0), dtype=torch.long)
+    edge = none.scatter_reduce(0, row, edge, "amin")
+    return out, torch.cat([index, index.new_tensor([x.size(0)])])[edge]
+
+
+def add_at_max(grad: Tensor, place: Tensor, num_sources: int) -> Tensor:
+    """Adds each entry of ``grad`` to the row of its channel that :func:`max_rows` found."""
+    if has_loops(grad):
+        out = grad.new_zeros(num_sources, grad.size(1))
+        loop("add_at_max", bands_of(grad.size(1)), grad, place, out)
+        return out
+    # An additional row takes the gradients of nodes without in-edges.
+    out = grad.new_zeros(num_sources + 1, grad.size(1))
+    return out.scatter_add(0, place.long(), grad)[:-1]

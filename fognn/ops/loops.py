@@ -16,12 +16,14 @@ from numba.extending import intrinsic, overload
 
 __all__ = [
     "MOST_THREADS",
+    "add_at_max",
     "add_ends",
     "add_ends_backward",
     "add_normed",
     "dropout",
     "gate_backward",
     "gate_rows",
+    "max_rows",
     "norm_moments",
     "set_num_threads",
 ]
@@ -277,6 +279,48 @@ def add_ends_backward(bands, grad, out, target, source, grad_p, grad_q):  # type
                 grad_p[u, low + c] += passed[c]
             for c in range(width):
                 grad_q[row, low + c] += passed[c]
+
+
+@_compiled
+def max_rows(x, ptr, source, out, place):  # type: ignore[no-untyped-def]
+    """The maximum over the in-edges of each row, and the source of the first edge that has it. NaN
+    is above all numbers. ``x`` is padded."""
+    width, channels = x.shape[1], out.shape[1]
+    for row in prange(out.shape[0]):
+        if ptr[row] == ptr[row + 1]:
+            out[row, :] = 0
+            place[row, :] = x.shape[0]
+            continue
+        first = source[ptr[row]]
+        best = np.empty(width, x.dtype)
+        found = np.empty(width, np.int32)
+        for c in range(width):
+            best[c] = x[first, c]
+            found[c] = first
+        for edge in range(ptr[row] + 1, ptr[row + 1]):
+            u = source[edge]
+            number = np.int32(u)
+            for c in range(width):
+                value = x[u, c]
+                above = not (value <= best[c] or best[c] != best[c])
+                best[c] = value if above else best[c]
+                found[c] = number if above else found[c]
+        for c in range(channels):
+            out[row, c] = best[c]
+            place[row, c] = found[c]
+
+
+@_compiled
+def add_at_max(bands, grad, place, out):  # type: ignore[no-untyped-def]
+    """Adds gradients to the rows that :func:`max_rows` found, one thread a band of channels."""
+    channels = grad.shape[1]
+    for band in prange(bands):
+        low, high = band * channels // bands, (band + 1) * channels // bands
+        for row in range(grad.shape[0]):
+            for c in range(low, high):
+                u = place[row, c]
+                if u < out.shape[0]:
+                    out[u, c] += grad[row, c]
 
 
 @njit(inline="always")

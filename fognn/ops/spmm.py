@@ -32,8 +32,7 @@ def spmm(adj: Adjacency, x: Tensor, weight: Tensor | None = None, reduce: str = 
         raise ValueError(f"spmm: weight must be None with reduce={reduce!r}")
     x = x.contiguous()
     if reduce == "max":
-        with_source = torch.is_grad_enabled() and x.requires_grad
-        return _spmm_max(x, adj.ptr, adj.source, with_source)[0]
+        return _spmm_max(x, adj.ptr, adj.source)[0]
     if weight is not None:
         weight = weight.to(x.dtype).contiguous()
     out = _spmm(x, adj.ptr, adj.source, weight, adj.t_ptr, adj.t_target, adj.t_perm)
@@ -124,15 +123,14 @@ _sddmm.register_autograd(_sddmm_backward, setup_context=_sddmm_setup)
 
 
 @torch.library.custom_op("fognn::spmm_max", mutates_args=())
-def _spmm_max(x: Tensor, ptr: Tensor, index: Tensor, with_source: bool) -> tuple[Tensor, Tensor]:
-    out, source = kernels.max_rows(x, ptr, index, with_source)
-    return out, source if with_source and source is not None else index.new_empty(0)
+def _spmm_max(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    return kernels.max_rows(x, ptr, index)
 
 
 @_spmm_max.register_fake
-def _(x, ptr, index, with_source):  # type: ignore[no-untyped-def]
+def _(x, ptr, index):  # type: ignore[no-untyped-def]
     out = x.new_empty(ptr.size(0) - 1, x.size(1))
-    return out, index.new_empty(out.shape if with_source else 0)
+    return out, index.new_empty(out.shape)
 
 
 def _spmm_max_setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
@@ -142,13 +140,21 @@ def _spmm_max_setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 
 def _spmm_max_backward(ctx, grad, _):  # type: ignore[no-untyped-def]
-    (source,) = ctx.saved_tensors
-    # An additional row takes the gradients of nodes without in-edges.
-    grad_x = grad.new_zeros(ctx.num_sources + 1, grad.size(1))
-    return grad_x.scatter_add(0, source.long(), grad)[:-1], None, None, None
+    (place,) = ctx.saved_tensors
+    return _at_max(grad.contiguous(), place, ctx.num_sources), None, None
 
 
 _spmm_max.register_autograd(_spmm_max_backward, setup_context=_spmm_max_setup)
+
+
+@torch.library.custom_op("fognn::at_max", mutates_args=())
+def _at_max(grad: Tensor, place: Tensor, num_sources: int) -> Tensor:
+    return kernels.add_at_max(grad, place, num_sources)
+
+
+@_at_max.register_fake
+def _(grad, place, num_sources):  # type: ignore[no-untyped-def]
+    return grad.new_empty(num_sources, grad.size(1))
 
 
 @torch.library.custom_op("fognn::segment_sum", mutates_args=())

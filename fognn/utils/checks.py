@@ -72,14 +72,6 @@ def per_edge(owner: str, name: str, value: Tensor, num_edges: int) -> None:
         )
 
 
-def finite(owner: str, name: str, x: Tensor) -> None:
-    """Raises if ``x`` has a NaN or an infinity; the error names the first such row."""
-    bad = ~torch.isfinite(x)
-    if bad.any():
-        row = int(bad.flatten(1).any(dim=1).nonzero()[0])
-        raise ValueError(f"{owner}: {name} must be finite, got NaN or infinity in row {row}")
-
-
 def outside(index: Tensor, size: int) -> int | None:
     """Returns an entry of ``index`` that is not in ``0..size - 1``; :obj:`None` if there is none.
 

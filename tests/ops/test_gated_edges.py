@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from fognn.ops import Adjacency, Norm, adjacency, gated_edges, kernels, stacked
+from fognn.ops import Adjacency, Norm, adjacency, gated_edges, gated_sum, kernels, stacked
 
 ALIKE_NORM = list(product([False, True], ["none", "batch", "running"]))
 
@@ -178,3 +178,19 @@ def test_a_source_that_is_not_there_is_an_error() -> None:
     tensors = [torch.ones(*s) for s in ((1, 32), (3, 32), (1, 2), (2, 2), (2,))]
     with pytest.raises(IndexError, match=r"must name sources in 0\.\.2"):
         gated_edges(wrong, *tensors, None)
+
+
+@settings(max_examples=30)
+@given(graphs(bipartite=True))
+def test_the_gated_sum_equals_the_equation(graph: Graph) -> None:
+    adj = adjacency(graph.edge_index, graph.num_sources, graph.num_targets)
+    x = graph.randn(graph.num_sources, 3)
+    gate = graph.randn(graph.num_edges, 3)
+    expected = torch.zeros(graph.num_targets, 3, dtype=torch.float64)
+    for v in range(graph.num_targets):
+        edges = [i for i, target in enumerate(graph.edge_index[1]) if target == v]
+        above = sum(gate[i].sigmoid() * x[graph.edge_index[0, i]] for i in edges)
+        below = sum(gate[i].sigmoid() for i in edges)
+        if edges:
+            expected[v] = above / (below + 1e-6)
+    torch.testing.assert_close(gated_sum(adj, adj.sort(gate), x), expected)

@@ -1,9 +1,7 @@
 """The loops' own arithmetic; the operators that run them are tested against their equations."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,32 +37,6 @@ def test_sigmoid_beyond_the_range_of_exp(dtype: type) -> None:
 def test_a_loop_that_numba_has_not_seen_says_so_outside() -> None:
     with pytest.raises(NotImplementedError):
         loops._sigmoid(0.0)
-
-
-def test_the_first_compilation_is_said_once(tmp_path: Path) -> None:
-    """Two loops: one line; from the cache: none."""
-    code = """
-import torch
-from fognn.ops import add_ends, adjacency
-adj = adjacency(torch.tensor([[0], [0]]), 1)
-for dtype in (torch.float32, torch.float64):
-    add_ends(adj, torch.ones(1, 2, dtype=dtype), torch.ones(1, 2, dtype=dtype))
-"""
-    lines = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-        )
-        assert done.stdout == ""
-        lines.append([line for line in done.stderr.splitlines() if line.startswith("fognn:")])
-    first, second = lines
-    assert len(first) == 1
-    assert "compiling loops over edges" in first[0]
-    assert second == []
 
 
 def test_no_place_for_a_cache() -> None:
