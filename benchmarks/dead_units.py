@@ -42,7 +42,7 @@ from torch_geometric.utils.smiles import x_map
 
 from fognn.data import PackedLoader
 from fognn.experiments import protocol
-from fognn.experiments.pairing import t_interval
+from fognn.experiments.differences import estimate
 from fognn.models import Task, create_model
 from fognn.nn import FOG
 from fognn.training.checkpoint import untrained_model
@@ -197,9 +197,9 @@ def zinc_table(errors: dict[str, list[float]]) -> list[dict[str, Any]]:
             "of each seed": " ".join(f"{value:.4f}" for value in values),
         }
         pairs = [a - b for a, b in zip(values, errors["paper"], strict=True)]
-        interval = None if norm == "paper" else t_interval(pairs)
+        low, high = (None, None) if norm == "paper" else estimate(pairs)[2:]
         row["minus paper"] = "" if norm == "paper" else f"{statistics.fmean(pairs):+.4f}"
-        row["95 % interval"] = "" if interval is None else "{:+.4f} {:+.4f}".format(*interval)
+        row["95 % interval"] = "" if low is None else f"{low:+.4f} {high:+.4f}"
         table.append(row)
     return table
 

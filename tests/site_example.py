@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fognn.experiments.ledger import Ledger, LedgerEntry
+from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.tables import TableRun, plan
 
 EPOCHS = 60
@@ -78,7 +78,7 @@ def write_ledger(
 ) -> list[LedgerEntry]:
     """Adds runs to the ledger of a table; ``settings`` as in ``plan``."""
     entries = [make_entry(p, value(p)) for p in plan(table, models, seeds, **settings)]
-    ledger = Ledger(results / f"{table}.jsonl")
+    ledger = ledger_of(table, results)
     for entry in entries:
         ledger.add(entry)
     return entries

@@ -10,7 +10,7 @@ import pytest
 
 from fognn.experiments.differences import paired_difference
 from fognn.experiments.ledger import ledger_of
-from fognn.experiments.rates import rates_frame
+from fognn.experiments.search import rates_frame
 from fognn.experiments.results import table_frame
 from fognn.experiments.search import choices_of
 from fognn.experiments.tables import TABLES
@@ -116,7 +116,7 @@ def test_the_table_of_tries_is_what_the_ledger_says() -> None:
         entry.key: f"{entry.result['test']['last']['batches']:.3f}"
         for entry in ledger_of("zinc", ROOT / "results").entries()
     }
-    choices = {choice.label: choice for choice in choices_of("zinc", ROOT / "results").read()}
+    choices = {choice.label: choice for choice in choices_of("zinc", ROOT / "results").entries()}
     pairs = rates_frame("zinc", ROOT / "results")
     assert len(shown) == len(pairs) == 6
     for row, pair in zip(shown, pairs.itertuples(), strict=True):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fognn.experiments import build, get_row, protocol
-from fognn.experiments.keep import kept_name
-from fognn.experiments.ledger import Ledger, LedgerEntry
+from fognn.experiments.kept import kept_name
+from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.search import choices_of, with_choice
 from fognn.experiments.tables import TABLES, TableRun, other_key
 from fognn.models import count_parameters
@@ -22,7 +22,11 @@ RESULTS = Path(__file__).parents[1] / "results"
 WEIGHTS = RESULTS.with_name("weights")
 # The campaign has hostile archives with members such as C:\\CANARY.
 MACHINE = re.compile(r"[\" =](/(work|tmp|root|home|Users)/|[A-Z]:\\\\(?!CANARY))")
-ENTRIES = [entry for path in sorted(RESULTS.glob("*.jsonl")) for entry in Ledger(path).entries()]
+ENTRIES = [
+    entry
+    for path in sorted(RESULTS.glob("*.jsonl"))
+    for entry in ledger_of(path.stem, RESULTS).entries()
+]
 
 
 def test_there_are_some() -> None:
@@ -47,15 +51,15 @@ def test_a_line_is_of_its_row(entry: LedgerEntry) -> None:
     run = TableRun(entry.table, entry.row, entry.variant, entry.label, config)
     assert entry.key == run.key
     # By the row's protocol, on a fraction of the data, or with settings that a search tried.
-    values = {"data.fraction": run.own.data.fraction}
-    if config.data.fraction == run.own.data.fraction and not run.is_own:
-        searches = choices_of(entry.table, RESULTS).read()
+    values = {"data.fraction": run.protocol.data.fraction}
+    if config.data.fraction == run.protocol.data.fraction and not run.follows_protocol:
+        searches = choices_of(entry.table, RESULTS).entries()
         (choice,) = [c for c in searches if (c.row, c.variant) == (entry.row, entry.variant)]
         tried = {trial.key for trial in choice.tried}
         assert entry.key in tried or with_choice(run, choice).key == entry.key
-        own = run.own.training
+        own = run.protocol.training
         values |= {"training.lr": own.lr, "training.weight_decay": own.weight_decay}
-    assert config.with_values(values).identity() == run.own.identity()
+    assert config.with_values(values).identity() == run.protocol.identity()
     row = get_row(entry.row)
     printed = row.params if row.table else count_parameters(build(row))
     assert entry.result["parameters"] == printed
@@ -93,7 +97,7 @@ def test_no_path_of_a_machine(path: Path) -> None:
     "path", sorted((RESULTS / "compare").glob("*.jsonl")), ids=lambda path: path.stem
 )
 def test_a_comparison_is_fair(path: Path) -> None:
-    entries = Ledger(path).entries()
+    entries = ledger_of(f"compare/{path.stem}", RESULTS).entries()
     assert len(entries) == len(path.read_text().splitlines()), "all lines are valid"
     assert len({entry.result["fingerprint"] for entry in entries}) == 1, "the same splits"
     sizes: dict[tuple[str, str], set[int]] = {}

@@ -119,9 +119,7 @@ DataFolder = Annotated[
 
 Workers = Annotated[str, typer.Option(help="Runs at a time; auto: the number of cores.")]
 Ray = Annotated[str | None, typer.Option(help="Train on a Ray cluster: its address, or local.")]
-Shared = Annotated[
-    bool | None, typer.Option(help="Ray: whether all machines share the run folders.")
-]
+Shared = Annotated[bool, typer.Option("--shared", help="Ray: all machines share the run folders.")]
 Runs = Annotated[Path, typer.Option(help="The folder of the run folders.")]
 Results = Annotated[Path, typer.Option(help="The folder of the ledgers.")]
 WeightsFolder = Annotated[

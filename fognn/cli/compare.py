@@ -57,7 +57,7 @@ def compare(
     ] = None,
     workers: Workers = "1",
     ray: Ray = None,
-    shared: Shared = None,
+    shared: Shared = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The folder of the pages. [RUNS/compare/NAME/report]"),

@@ -70,11 +70,11 @@ def reproduce(
         bool, typer.Option("--again", help="Train runs that are finished or in the ledger again.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the runs that are left: commands and times.")
+        bool, typer.Option("--dry-run", help="List the commands of the runs that are left.")
     ] = False,
     workers: Workers = "1",
     ray: Ray = None,
-    shared: Shared = None,
+    shared: Shared = False,
     runs: Runs = Path("runs"),
     results: Results = Path("results"),
     weights: WeightsFolder = None,
@@ -97,12 +97,9 @@ def reproduce(
       fognn reproduce zinc --search --rates 0.01,0.001 --decays 0 --seeds 2
       fognn reproduce cluster --ray 10.0.0.1:6379
     """
-    from fognn.experiments.pool import Progress
-    from fognn.experiments.rates import pair_settings
     from fognn.experiments.reproduce import dry_run as commands
     from fognn.experiments.reproduce import reproduce as train_runs
-    from fognn.experiments.search import DECAYS, RATES, trials
-    from fognn.experiments.search import search as searched
+    from fognn.experiments.search import DECAYS, RATES, pair_settings, trials
     from fognn.experiments.tables import plan
     from fognn.training.settings import assignments
     from fognn.utils.files import user_path
@@ -123,30 +120,26 @@ def reproduce(
         values["data.folder"] = str(user_path(data_folder).resolve())
     chosen = [name.strip() for name in models.split(",")] if models is not None else None
     planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
-    first = trials(planned, settings) if search else planned
     if dry_run:
+        first = trials(planned, settings) if search else planned
         print(commands(first, runs, results, again))
         return
-    options: dict[str, Any] = {
-        "runs": runs,
-        "results": results,
-        "workers": int(workers) if workers.isdigit() else workers,
-        "ray": ray,
-        "quiet": quiet,
-        "again": again,
-        "shared": shared,
-        "command": shlex.join(["fognn", *sys.argv[1:]]),
-        "weights": weights,
-        "progress": Progress(len(first) + search * (len(planned) - len(planned) // seeds), quiet),
-    }
     with exit_if_stopped():
-        if search:
-            planned, choices = searched(
-                planned, results, lambda some: train_runs(some, **options), settings
-            )
-            for choice in choices:
-                print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
-        summary = train_runs(planned, **options)
+        summary = train_runs(
+            planned,
+            runs,
+            results,
+            int(workers) if workers.isdigit() else workers,  # type: ignore[arg-type]
+            ray,
+            quiet,
+            settings=settings if search else None,
+            again=again,
+            shared=shared,
+            command=shlex.join(["fognn", *sys.argv[1:]]),
+            weights=weights,
+        )
+    for choice in summary.choices:
+        print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
     print(summary)
     if summary.failed:
         raise typer.Exit(1)
@@ -231,7 +224,7 @@ def verify(
       fognn verify zinc
       fognn verify --all
     """
-    from fognn.experiments.verification import verify as find
+    from fognn.experiments.kept import verify as find
     from fognn.report.verified import show_verification
 
     if bool(tables) == everything:

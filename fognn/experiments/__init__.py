@@ -7,8 +7,7 @@ from fognn.experiments.rows import TABLES, Row, extra_rows, get_row, rows
 from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from fognn.experiments.protocols import config_of, protocol
-    from fognn.experiments.row_net import build
+    from fognn.experiments.protocols import build, config_of, protocol
     from fognn.experiments.train_one import train
 
 __all__ = [
@@ -26,9 +25,5 @@ __all__ = [
 # The command line reads the names of the tables, which does not need torch.
 __getattr__ = lazy_names(
     __name__,
-    {
-        "protocols": ("config_of", "protocol"),
-        "row_net": ("build",),
-        "train_one": ("train",),
-    },
+    {"protocols": ("build", "config_of", "protocol"), "train_one": ("train",)},
 )

@@ -2,9 +2,10 @@ r"""Comparison of networks with and without FOG on any data: ``fognn compare``."
 
 import re
 import shlex
+import sys
 import time as clock
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,17 +13,16 @@ import pandas as pd
 from torch.nn import Module
 
 from fognn.data import UserData, open_user_data
-from fognn.experiments.answer import note_of, sentence_of, winner_of
 from fognn.experiments.compared import ComparedRun, needs_import, networks
-from fognn.experiments.differences import difference_of
+from fognn.experiments.differences import difference_of, note_of, sentence_of, winner_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.pool import Outcome, Progress, Summary
-from fognn.experiments.reproduce import reproduce, unfinished
+from fognn.experiments.reproduce import Summary, Sweep, unfinished
 from fognn.experiments.results import compare_frame
-from fognn.experiments.search import Choice, search, trials
+from fognn.experiments.search import Choice, grid, search_rates
 from fognn.experiments.wording import METRICS, NONE, pluralize
 from fognn.training.config import DataConfig, setting_name
 from fognn.training.data import data_fingerprint
+from fognn.training.environment import cores
 from fognn.training.user_data import is_user_data, open_data
 from fognn.training.user_module import module_name
 from fognn.utils import checks
@@ -46,8 +46,8 @@ class CompareResult:
         sentence (str): The answer: for each host whether FOG is better or worse, or whether the
             comparison is inconclusive.
         choices (tuple): The search of each network for its learning rate.
-        notes (tuple): A line for each run or network that failed, and for the number of seeds that
-            a given time allowed.
+        notes (tuple): A line for each run or network that failed or learnt nothing, and for the
+            number of seeds that a given time allowed.
         seeds (int): Number of seeds.
         winner (str, optional): The network with the best validation metric.
         folder (Path, optional): The run folder of the winner's best seed by the validation metric.
@@ -118,7 +118,7 @@ def compare(
     name: str | None = None,
     workers: int | Literal["auto"] = 1,
     ray: str | None = None,
-    shared: bool | None = None,
+    shared: bool = False,
     runs: str | Path = "runs",
     results: str | Path = "results",
     import_file: str | Path | None = None,
@@ -158,8 +158,7 @@ def compare(
             (default: that of the dataset, or of the file)
         workers (int or str, optional): As in :func:`fognn.experiments.reproduce`. Python objects
             need :obj:`1`. (default: :obj:`1`)
-        ray (str, optional): As in :func:`fognn.experiments.reproduce`. (default: :obj:`None`)
-        shared (bool, optional): As in :func:`fognn.experiments.reproduce`. (default: :obj:`None`)
+        ray, shared (optional): As in :func:`fognn.experiments.reproduce`.
         runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
         import_file (str, optional): A Python file that registers hosts of your own.
@@ -172,94 +171,77 @@ def compare(
     """
     if import_file is not None:
         import_python_file(import_file)
-    seconds = _seconds(time)
-    seeds = 5 if seeds is None and seconds is None else seeds
-    if seeds is not None:
-        checks.positive_int("compare", "seeds", seeds)
+    limit = _seconds(time)
+    if seeds is not None or limit is None:
+        seeds = checks.positive_int("compare", "seeds", 5 if seeds is None else seeds)
     settings, rates = _rates(settings, rates)
-    named = [_host(host) for host in _listed(hosts)]
-    nets: dict[str, dict[str, Any]] = {
-        name: {"module": net}
-        for names, pair in zip(named, hosts, strict=True)
-        for name, net in (zip(names, pair, strict=True) if isinstance(names, tuple) else ())
-    }
-    objects = not isinstance(data, str | Path) or any(isinstance(h, tuple) for h in named)
-    if (workers != 1 or ray is not None) and (objects or needs_import(named)):
+    named, given = _named(hosts)
+    alone = workers == 1 and ray is None
+    if not alone and (not isinstance(data, str | Path) or given or needs_import(named)):
         raise ValueError(
             "compare: workers must be 1 for Python objects and hosts of this program; data in a "
             f"file, and --import (import_file) of the hosts' file, take several, got {workers!r}"
         )
     source, opened = _opened(data, settings)
     planned = networks(source, named, budget, settings, name, opened)
-    if opened is not None and workers == 1 and ray is None:  # other processes open the file
-        nets = {run.config.model.name: {"data": opened} for run in planned} | {
-            model: given | {"data": opened} for model, given in nets.items()
-        }
-    runs, results = user_path(runs), user_path(results)
-    progress = Progress(len(planned) * (len(rates) + (seeds or 1) - 1), quiet)
+    if opened is not None and alone:  # other processes open the file
+        models = [run.config.model.name for run in planned]
+        given = {model: given.get(model, {}) | {"data": opened} for model in models}
+    runs, results, table = user_path(runs), user_path(results), planned[0].table
+    tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
+    _check_data([trial for run in planned for trial in grid(run, tries)], results, opened)
+    failed: dict[str, str] = {}
+    with Sweep(
+        len(planned) * (len(tries) + (seeds or 1) - 1), runs, results, given,
+        command=command, quiet=quiet, workers=workers, ray=ray, shared=shared,
+    ) as sweep:  # fmt: skip
 
-    failed: list[Outcome] = []
+        def train(some: Sequence[ComparedRun]) -> Summary:
+            summary = sweep.train(some)
+            failed.update(summary.failed)
+            return summary
 
-    def train(some: list[ComparedRun]) -> Summary:
-        summary = reproduce(
-            some, runs, results, workers, ray, quiet,
-            shared=shared, command=command, progress=progress, given=nets,
-        )  # fmt: skip
-        failed.extend(summary.failed)
-        return summary
-
-    decay = planned[0].config.training.weight_decay
-    grid = [(rate, decay) for rate in rates]
-    _check_data(trials(planned, lambda _: grid), results, opened)
-    begin = clock.monotonic()
-    chosen, choices = search(planned, results, train, lambda _: grid, skip_failed=True)
-    done, needed = 1, (clock.monotonic() - begin) / len(rates)
-    lines = {entry.key: entry for entry in ledger_of(planned[0].table, results).entries()}
-    if chosen and seconds is not None:  # earlier runs take no time now
-        trained = sum(lines[run.key].result["seconds"] for run in chosen)
-        needed = max(needed, trained / (workers if isinstance(workers, int) else 1))
-    if chosen and seconds is None and seeds is not None:
-        train([_seeded(run, seed) for seed in range(1, seeds) for run in chosen])
-        done = seeds
-    while chosen and seconds is not None and (seeds is None or done < seeds):
-        some, start = [_seeded(run, done) for run in chosen], clock.monotonic()
-        if unfinished(some, runs, results) and start - begin + needed > seconds:
-            break
-        train(some)
-        needed = max(needed, clock.monotonic() - start)
-        done += 1
-    lines = {entry.key: entry for entry in ledger_of(planned[0].table, results).entries()}
-    keys = [_seeded(run, seed).key for run in chosen for seed in range(done)]
+        begin = clock.monotonic()
+        chosen, choices = search_rates(planned, results, train, lambda _: tries, skip_failed=True)
+        lines = {entry.key: entry for entry in ledger_of(table, results).entries()}
+        done, rest = 1, range(1, seeds or sys.maxsize)
+        if chosen and limit is None:
+            train([run.with_seed(seed) for seed in rest for run in chosen])
+            done = len(rest) + 1
+        elif chosen and limit is not None:
+            count = cores() if workers == "auto" else workers
+            needed = sum(lines[run.key].result["seconds"] for run in chosen) / count
+            for seed in rest:
+                some, start = [run.with_seed(seed) for run in chosen], clock.monotonic()
+                if unfinished(some, runs, results) and start - begin + needed > limit:
+                    break
+                train(some)
+                needed = max(needed, clock.monotonic() - start)
+                done = seed + 1
+    lines = {entry.key: entry for entry in ledger_of(table, results).entries()}
+    keys = [run.with_seed(seed).key for run in chosen for seed in range(done)]
     frame = compare_frame([lines[key] for key in keys if key in lines])
     notes = _notes(planned, choices, failed, frame)
     if time is not None:
         notes.append(f"{pluralize(done, 'seed')} in the time of {time}")
+    found = (frame, sentence_of(frame), tuple(choices), tuple(notes), done)
     winner = winner_of(frame)
-    place = runs / planned[0].table
-    return CompareResult(
-        frame,
-        sentence_of(frame),
-        tuple(choices),
-        tuple(notes),
-        done,
-        None if winner is None else str(winner.network),
-        None if winner is None else place / _best_entry(winner).key.rpartition("/")[2],
-        place,
-    )
+    if winner is None:
+        return CompareResult(*found, None, None, runs / table)
+    best = max if METRICS[winner.metric].higher_is_better else min
+    entry = best(winner.entries, key=lambda e: e.result["val"]["best"]["items"])
+    return CompareResult(*found, str(winner.network), runs / entry.key, runs / table)
 
 
 def _opened(data: Any, settings: Mapping[str, Any]) -> tuple[str, UserData | None]:
     r"""Returns the name of the data, and the user's data, opened."""
     values = {setting_name(key): value for key, value in settings.items()}
-    values = {key: value for key, value in values.items() if key.startswith("data.")}
+    fields = {k.removeprefix("data."): v for k, v in values.items() if k.startswith("data.")}
     if not isinstance(data, str | Path):
-        opened = open_user_data(data, task=values.get("data.task", "auto"))
+        opened = open_user_data(data, task=fields.get("task", "auto"))
         return opened.name, opened
-    config = DataConfig(str(data))
-    if not is_user_data(config):
-        return str(data), None
-    fields = {key.removeprefix("data."): value for key, value in values.items()}
-    return str(data), open_data(DataConfig(str(data), **fields))
+    config = DataConfig(str(data), **fields)
+    return str(data), open_data(config) if is_user_data(config) else None
 
 
 def _check_data(runs: Sequence[ComparedRun], results: Path, data: UserData | None) -> None:
@@ -277,52 +259,48 @@ def _check_data(runs: Sequence[ComparedRun], results: Path, data: UserData | Non
 def _notes(
     planned: Sequence[ComparedRun],
     choices: Sequence[Choice],
-    failed: Sequence[Outcome],
+    failed: Mapping[str, str],
     frame: pd.DataFrame,
 ) -> list[str]:
     r"""Returns a line for each network or run that failed, or that learnt nothing."""
     lines, chosen = [], {choice.key for choice in choices}
     for run in planned:
-        own = [one for one in failed if one.job.key.startswith(f"{run.search_key}-lr")]
+        begin = f"{run.search_key}-lr"
+        own = {key: reason for key, reason in failed.items() if key.startswith(begin)}
         if own and run.search_key not in chosen:
-            lines.append(f"{run.label} failed at all learning rates: {own[0].reason}")
+            lines.append(f"{run.label} failed at all learning rates: {next(iter(own.values()))}")
             continue
-        for one in own:
-            config = one.job.config
-            where = f"a learning rate of {config.training.lr:g}, seed {config.seed}"
-            lines.append(f"{run.label} failed at {where}: {one.reason}")
+        for key, reason in own.items():
+            rate, _, seed = key.removeprefix(begin).rpartition("-seed")
+            lines.append(f"{run.label} failed at a learning rate of {rate}, seed {seed}: {reason}")
     for line in frame.itertuples():
         if any(entry.result.get("majority_class") for entry in line.entries):
             lines.append(f"{line.network} only predicts the most frequent class.")
     return lines
 
 
-def _best_entry(line: Any) -> LedgerEntry:
-    best = max if METRICS[line.metric].higher_is_better else min
-    found: LedgerEntry = best(line.entries, key=lambda e: e.result["val"]["best"]["items"])
-    return found
-
-
-def _seeded(run: ComparedRun, seed: int) -> ComparedRun:
-    return replace(run, config=run.config.with_values({"seed": seed}))
-
-
-def _listed(hosts: Any) -> list[Any]:
+def _named(
+    hosts: Sequence[Any],
+) -> tuple[list[str | tuple[str, str]], dict[str, dict[str, Any]]]:
+    r"""Returns the names of the hosts, and the user's own networks by their names."""
     if isinstance(hosts, str) or not isinstance(hosts, Sequence) or not hosts:
         raise ValueError(f"compare: hosts must be a list, got {hosts!r}")
-    return list(hosts)
-
-
-def _host(host: Any) -> str | tuple[str, str]:
-    if isinstance(host, str):
-        return host.lower()
-    pair = tuple(host) if isinstance(host, tuple | list) else ()
-    if len(pair) != 2 or not all(isinstance(net, Module) for net in pair):
-        raise ValueError(
-            "compare: hosts must be names, or pairs of a network and the same with FOG "
-            f"(torch.nn.Module), got {type(host).__name__}"
-        )
-    return module_name(pair[0], False, False), module_name(pair[1], False, False)
+    named: list[str | tuple[str, str]] = []
+    given: dict[str, dict[str, Any]] = {}
+    for host in hosts:
+        if isinstance(host, str):
+            named.append(host.lower())
+            continue
+        pair = tuple(host) if isinstance(host, tuple | list) else ()
+        if len(pair) != 2 or not all(isinstance(net, Module) for net in pair):
+            raise ValueError(
+                "compare: hosts must be names, or pairs of a network and the same with FOG "
+                f"(torch.nn.Module), got {host!r}"
+            )
+        names = (module_name(pair[0]), module_name(pair[1]))
+        given |= {name: {"module": net} for name, net in zip(names, pair, strict=True)}
+        named.append(names)
+    return named, given
 
 
 def _rates(
@@ -343,7 +321,7 @@ def _rates(
 def _seconds(time: str | float | None) -> float | None:
     r"""Returns the seconds of a time such as ``"30m"``, ``"1.5h"`` or ``"90s"``."""
     if not isinstance(time, str):
-        return None if time is None else float(time)
+        return time
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh])\s*", time)
     if found is None or not float(found[1]):
         raise ValueError(

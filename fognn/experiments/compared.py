@@ -10,8 +10,7 @@ from fognn.data import UserData
 from fognn.data.opening import PYTHON, is_python_name
 from fognn.data.pyg_datasets import PREFIX
 from fognn.experiments.ledger import COMPARE, LedgerEntry
-from fognn.experiments.protocols import protocol
-from fognn.experiments.recipes import default_settings
+from fognn.experiments.protocols import default_settings, protocol
 from fognn.experiments.rows import rows
 from fognn.experiments.search import Choice
 from fognn.experiments.tables import Run, portable
@@ -54,6 +53,10 @@ class ComparedRun(Run):
     def search_key(self) -> str:
         return f"{self.table}/{self.slug}"
 
+    def with_seed(self, seed: int) -> "ComparedRun":
+        r"""Returns the same run with another seed."""
+        return replace(self, config=self.config.with_values({"seed": seed}))
+
 
 def table_of(name: str) -> str:
     r"""Returns the table of a comparison by its name."""
@@ -62,12 +65,7 @@ def table_of(name: str) -> str:
 
 def chosen_entries(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
     r"""Returns the runs of a comparison with the learning rate that the search of their network
-    chose.
-
-    Args:
-        entries (list): Lines of the ledger.
-        choices (list): The searches.
-    """
+    chose."""
     rates = {choice.key: choice.lr for choice in choices}
     return [
         entry
@@ -86,19 +84,8 @@ def networks(
 ) -> list[ComparedRun]:
     r"""Returns the networks of a comparison, each with seed 0: each host and the host with FOG,
     trained alike. The layers, the dropout and the training are those of
-    :func:`fognn.experiments.protocol` for FOG on these data.
-
-    Args:
-        data (str): A dataset by name, or the user's data, as in :func:`fognn.train`.
-        hosts (list): The hosts, such as ``["gcn", "gin"]``; ``"fog"`` is FOG alone; or the names of
-            two networks that are Python objects, of which the second has FOG.
-        budget (int, optional): The number of parameters, see
-            :func:`fognn.models.budget.budget_settings`. (default: :obj:`100_000`)
-        values (dict, optional): Settings to change, by name. (default: :obj:`None`)
-        name (str, optional): The name of the comparison.
-            (default: that of the dataset, or of the file)
-        opened (UserData, optional): The user's data, if they are open. (default: opened here)
-    """
+    :func:`fognn.experiments.protocol` for FOG on these data. The arguments are those of
+    :func:`fognn.compare`; a pair of own networks is given by their two names."""
     checks.positive_int("compare", "budget", budget)
     values = {setting_name(key): value for key, value in (values or {}).items()}
     for key in values:
@@ -118,7 +105,7 @@ def networks(
     found = []
     for host in hosts:
         if not isinstance(host, str):
-            label = _class_name(host[0])
+            label = host[0].partition(":")[2].rpartition("-")[0]  # the class
             for model, fog in zip(host, ("", "fog"), strict=True):
                 config = replace(base, model=ModelConfig(model, {}))
                 name_of = f"{label}+FOG" if fog else label
@@ -142,10 +129,6 @@ def _form(base: Config, model: str, opened: UserData | None) -> dict[str, Any]:
     values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
     settings = protocol(base.data.name, model, 0, values, opened).model.settings
     return form | {key: settings[key] for key in ("norm", "readout") if key in settings}
-
-
-def _class_name(given: str) -> str:
-    return given.partition(":")[2].rpartition("-")[0]
 
 
 def _display(model: str) -> str:

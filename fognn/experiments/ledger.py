@@ -5,26 +5,37 @@ that are not in the paper's tables are in ``results/runs.jsonl``, those of ``fog
 import json
 import math
 import re
+import warnings
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from filelock import FileLock
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
-from fognn.experiments.json_lines import JsonLines, KeyedLine
 from fognn.experiments.protocols import command_of
 from fognn.experiments.rows import TABLES, rows_of
 from fognn.experiments.tables import Run, TableRun, other_key, portable
 from fognn.training import Config, Result
 from fognn.training.data import data_fingerprint
-from fognn.training.objective import HIGHER_IS_BETTER
 from fognn.training.run_folder import TIMES, read_metrics
+from fognn.utils.errors import first_problem
+from fognn.utils.files import write_whole
 
 __all__ = [
     "COMPARE",
-    "Ledger",
+    "JsonLines",
+    "KeyedLine",
     "LedgerEntry",
     "ledger_entry",
     "ledger_of",
@@ -34,66 +45,97 @@ __all__ = [
 ]
 
 COMPARE = "compare/"  # the beginning of the table of a comparison
-COLUMNS = ("epoch", "lr", "train_loss", "val_loss", "train", "val", "seconds")
+_COLUMNS = ("epoch", "lr", "train_loss", "val_loss", "train", "val", "seconds")
 _DIGITS = 7  # significant digits of a curve: enough for any plot
 _NAME = re.compile(r"[a-z0-9][a-z0-9+._=-]*")
+_TIMEOUT = 120.0  # seconds to wait for the lock of a file; a write takes milliseconds
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+class KeyedLine(BaseModel):
+    r"""A line with a unique key. Fields of a later version are kept."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
+
+    key: str
+
+    def dump(self) -> bytes:
+        r"""Returns the line: its own fields in their order, without those that are :obj:`None` by
+        default, then others; nested keys are sorted."""
+        fields = type(self).model_fields
+        content = {k: v for k, v in self.model_dump().items() if v is not None or k not in fields}
+        parts = (
+            f"{json.dumps(name)}: {json.dumps(value, sort_keys=True, allow_nan=False)}"
+            for name, value in content.items()
+        )
+        return ("{" + ", ".join(parts) + "}").encode()
 
 
-_Count = Annotated[int, Field(ge=1)]
-_Seconds = Annotated[float, Field(ge=0)]
+Line = TypeVar("Line", bound=KeyedLine)
 
 
-class _Scores(_Strict):
-    loss: float | None  # one that overflowed is written as null
-    items: float
-    batches: float
-    interval: float | None = None
+class JsonLines(Generic[Line]):
+    r"""A file with one JSON object per line and unique keys, to which several processes can write.
+
+    The file is replaced in one step, so readers need no lock; writers take one. An invalid line,
+    such as one of another version, is skipped with a warning, and stays in the file as it is.
+
+    Args:
+        path (Path): The file. It need not exist.
+        kind (type): The pydantic model of a line.
+    """
+
+    def __init__(self, path: str | Path, kind: type[Line]) -> None:
+        self.path = Path(path)
+        self.kind = kind
+
+    def entries(self) -> list[Line]:
+        r"""Returns the valid lines, in the order of the file."""
+        return [line for _, line in self._lines() if line is not None]
+
+    def add(self, line: Line) -> None:
+        r"""Adds a line, or replaces the one with the same key."""
+        self.change(lambda _: [line])
+
+    def change(self, function: Callable[[list[Line]], Sequence[Line]]) -> None:
+        r"""Adds or replaces several lines in one step, while no other process writes.
+
+        Args:
+            function (Callable): Takes the valid lines and returns those to add or to replace.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=_TIMEOUT):
+            lines = self._lines()
+            changed = function([line for _, line in lines if line is not None])
+            new = {line.key: line.dump() for line in changed}
+            # Other lines keep their text, so that those of a later version lose nothing.
+            texts = [raw if line is None else new.pop(line.key, raw) for raw, line in lines]
+            texts += new.values()
+            if texts != [raw for raw, _ in lines]:
+                with write_whole(self.path) as temporary:
+                    temporary.write_bytes(b"".join(text + b"\n" for text in texts))
+
+    def _lines(self) -> list[tuple[bytes, Line | None]]:
+        found: list[tuple[bytes, Line | None]] = []
+        seen: dict[str, int] = {}
+        # Not splitlines(), which also splits at characters that may occur within a JSON string.
+        data = self.path.read_bytes() if self.path.exists() else b""
+        for number, raw in enumerate(data.split(b"\n"), 1):
+            if not raw.strip():
+                continue
+            try:
+                line = self.kind.model_validate_json(raw)
+                if seen.setdefault(line.key, number) != number:
+                    raise ValueError(f"it has the same key as line {seen[line.key]}")
+                found.append((raw.strip(), line))
+            except ValueError as error:
+                problem = first_problem(error) if isinstance(error, ValidationError) else error
+                warnings.warn(f"{self.path}, line {number}, is skipped: {problem}", stacklevel=2)
+                found.append((raw, None))
+        return found
 
 
-class _Epochs(_Strict):
-    last: _Scores
-    best: _Scores
-
-
-class _Fold(_Strict):
-    fold: int
-    val: _Epochs
-    test: _Epochs | None
-
-
-class RunResult(_Strict):
-    r"""The content of ``result.json`` that tables, pages and sweeps read, see
-    :class:`fognn.training.Result`."""
-
-    metric: str
-    higher_is_better: bool
-    parameters: _Count
-    epochs: _Count
-    best_epoch: _Count
-    seconds: _Seconds
-    seconds_per_epoch: _Seconds
-    stopped: str
-    command: str
-    device: str
-    train: dict[str, dict[str, float | None]] | None
-    val: _Epochs
-    test: _Epochs | None
-    spread: _Epochs | None = None
-    folds: list[_Fold] | None = None
-    threads: int | None = None
-    peak_memory: int | None = None
-    commit: str | None = None
-    fingerprint: str | None = None
-    machine: dict[str, Any] | None = None
-    versions: dict[str, Any] | None = None
-
-
-def _result(content: dict[str, Any]) -> dict[str, Any]:
-    RunResult.model_validate(content)
+def _valid_result(content: dict[str, Any]) -> dict[str, Any]:
+    Result.model_validate(content, strict=True)
     return content
 
 
@@ -117,7 +159,7 @@ class LedgerEntry(KeyedLine):
             number that is not finite is :obj:`None`.
         finished (str): The time of its end, in ISO format and UTC.
         weights (str, optional): The SHA-256 of the file of its weights, if they are kept, see
-            :mod:`fognn.experiments.keep`. (default: :obj:`None`)
+            :mod:`fognn.experiments.kept`. (default: :obj:`None`)
     """
 
     table: str
@@ -128,7 +170,7 @@ class LedgerEntry(KeyedLine):
     data: str
     seed: int
     config: dict[str, Any]
-    result: Annotated[dict[str, Any], AfterValidator(_result)]
+    result: Annotated[dict[str, Any], AfterValidator(_valid_result)]
     curve: dict[str, list[float | int | None]]
     finished: str
     weights: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
@@ -138,9 +180,10 @@ class LedgerEntry(KeyedLine):
         r"""The configuration of the run."""
         return Config.from_dict(self.config)
 
-    def same(self) -> tuple[str, ...]:
-        identity = json.dumps(self.run.identity(), sort_keys=True)
-        return self.key, f"{self.row} {self.variant} {self.data} {identity}"
+    @property
+    def table_run(self) -> TableRun:
+        r"""The run of the table."""
+        return TableRun(self.table, self.row, self.variant, self.label, self.run)
 
     def with_weights(self, checksum: str | None) -> "LedgerEntry":
         r"""Returns the line with another checksum of weights."""
@@ -148,71 +191,28 @@ class LedgerEntry(KeyedLine):
 
     @model_validator(mode="after")
     def _consistent(self) -> "LedgerEntry":
-        training, result = self.run.training, self.result
-        wanted = {"seed": self.run.seed, "result.metric": training.metric}
-        wanted |= {"result.higher_is_better": HIGHER_IS_BETTER[training.metric]}
-        for name, value in wanted.items():
-            got = self.seed if name == "seed" else result[name.partition(".")[2]]
-            if got != value:
-                raise ValueError(f"{name} must be {value!r}, as in config, got {got!r}")
-        for name in COLUMNS:
-            if len(self.curve.get(name, ())) != result["epochs"]:
-                raise ValueError(f"curve.{name} must have {result['epochs']} numbers")
-        if self.table != "runs":
-            self._in_table()
-        return self
-
-    def _in_table(self) -> None:
+        figures = (self.seed, self.result["metric"])
+        if figures != (self.run.seed, self.run.training.metric):
+            raise ValueError(f"seed and metric must be those of config, got {figures}")
+        if any(len(self.curve.get(name, ())) != self.result["epochs"] for name in _COLUMNS):
+            raise ValueError(f"curve must have {', '.join(_COLUMNS)} of each epoch")
         place, _, name = self.key.rpartition("/")
+        if self.table == "runs":
+            return self
         # Pages and files of weights are named after the key.
         if place != self.table or not _NAME.fullmatch(name):
             raise ValueError(f"key must be {self.table}/ and a name, got {self.key!r}")
-        if self.table.startswith(COMPARE):
-            if not _NAME.fullmatch(self.table.removeprefix(COMPARE)):
-                raise ValueError(f"table must be {COMPARE} and a name, got {self.table!r}")
-        elif self.table not in TABLES or self.row not in {row.id for row in rows_of(self.table)}:
+        comparison = _NAME.fullmatch(self.table.removeprefix(COMPARE))
+        known = self.table in TABLES and self.row in {row.id for row in rows_of(self.table)}
+        if not (comparison if self.table.startswith(COMPARE) else known):
             raise ValueError(f"row must be one of table {self.table!r}, got {self.row!r}")
-        else:
-            metric = self.table_run.protocol.training.metric  # raises for an unknown variant
-            if metric != self.run.training.metric:
-                raise ValueError(f"config.training.metric must be that of the row, {metric!r}")
-
-    @property
-    def table_run(self) -> TableRun:
-        r"""The run of the table."""
-        return TableRun(self.table, self.row, self.variant, self.label, self.run)
+        return self
 
 
-class Ledger(JsonLines[LedgerEntry]):
-    r"""The finished runs of a table. Several processes can add lines at the same time.
-
-    Args:
-        path (Path): The file, such as ``results/zinc.jsonl``. It need not exist.
-        table (str, optional): The table. (default: the file's name without its suffix)
-    """
-
-    def __init__(self, path: str | Path, table: str | None = None) -> None:
-        super().__init__(path, LedgerEntry)
-        self.table = self.path.stem if table is None else table
-
-    def entries(self) -> list[LedgerEntry]:
-        r"""Returns all runs, in the order of the file. A line that is invalid, or of another
-        version, is skipped with a warning."""
-        return self.read()
-
-    def check(self, line: LedgerEntry) -> None:
-        if line.table != self.table:
-            raise ValueError(f"table must be {self.table!r}, got {line.table!r}")
-
-
-def ledger_of(table: str, results: str | Path) -> Ledger:
-    r"""Returns the ledger of a table, or of the runs that are not in the paper's tables.
-
-    Args:
-        table (str): One of :obj:`fognn.experiments.rows.TABLES`, ``"compare/NAME"`` or ``"runs"``.
-        results (str): The folder of the ledgers.
-    """
-    return Ledger(Path(results) / f"{table}.jsonl", table)
+def ledger_of(table: str, results: str | Path) -> JsonLines[LedgerEntry]:
+    r"""Returns the ledger of a table (``"zinc"``, ``"compare/NAME"`` or ``"runs"``, for runs that
+    are not in the paper's tables) in the folder of the ledgers."""
+    return JsonLines(Path(results) / f"{table}.jsonl", LedgerEntry)
 
 
 def readable(results: str | Path) -> Path:
@@ -232,10 +232,6 @@ def readable(results: str | Path) -> Path:
 def ledger_entry(run: Run, folder: Path) -> LedgerEntry:
     r"""Returns the ledger line of a finished run.
 
-    Args:
-        run (Run): The run.
-        folder (Path): The run folder.
-
     Raises:
         ValueError: If the folder holds another run, or one that has not finished.
     """
@@ -246,23 +242,26 @@ def ledger_entry(run: Run, folder: Path) -> LedgerEntry:
             f"folder {str(folder)!r} must hold {run.key}, but it holds another run "
             f"({'; '.join(differences[:4])}, in the folder and as planned)"
         )
-    names = {name: getattr(run, name) for name in ("key", "table", "row", "variant", "label")}
-    return _entry(folder, config, result, names)
+    return _entry(folder, config, result, _names(run))
 
 
 def run_entry(folder: Path) -> LedgerEntry:
     r"""Returns the ledger line of any finished run, for ``runs.jsonl``."""
     result, config = Result.read(folder), Config.read(Path(folder) / "config.yaml")
-    names = dict.fromkeys(("row", "variant"), "")
-    names |= {"key": other_key(config), "table": "runs", "label": config.model.name}
-    return _entry(folder, config, result, names)
+    names = {"key": other_key(config), "table": "runs", "row": "", "variant": ""}
+    return _entry(folder, config, result, names | {"label": config.model.name})
 
 
 def relabelled(entry: LedgerEntry, run: Run) -> LedgerEntry:
     r"""Returns the ledger line of the same run for another table that has it."""
-    names = {name: getattr(run, name) for name in ("key", "table", "row", "variant", "label")}
     # The file of the weights is that of the other table.
-    return entry.model_copy(update=names | ({} if run.key == entry.key else {"weights": None}))
+    return entry.model_copy(
+        update=_names(run) | ({} if run.key == entry.key else {"weights": None})
+    )
+
+
+def _names(run: Run) -> dict[str, Any]:
+    return {name: getattr(run, name) for name in ("key", "table", "row", "variant", "label")}
 
 
 def _entry(folder: Path, config: Config, result: Result, names: dict[str, str]) -> LedgerEntry:
@@ -275,6 +274,10 @@ def _entry(folder: Path, config: Config, result: Result, names: dict[str, str]) 
     history = read_metrics(folder)
     if len(history) != result.epochs:
         raise ValueError(f"{folder} has {result.epochs} epochs, but {len(history)} in metrics.csv")
+    metric = config.training.metric
+    columns = {"lr": "lr", "train_loss": "train_loss", "val_loss": "val_loss"}
+    columns |= {split: f"{split}_{metric}_items" for split in ("train", "val")}
+    curve = {new: [_rounded(row[old]) for row in history] for new, old in columns.items()}
     finished = datetime.fromtimestamp((Path(folder) / "result.json").stat().st_mtime, UTC)
     return LedgerEntry(
         **names,
@@ -283,19 +286,13 @@ def _entry(folder: Path, config: Config, result: Result, names: dict[str, str]) 
         seed=config.seed,
         config=shared.to_dict(),
         result=content,
-        curve=_curve(history, config.training.metric),
+        curve={
+            "epoch": [row["epoch"] for row in history],
+            **curve,
+            "seconds": [_rounded(sum(row[name] for name in TIMES)) for row in history],
+        },
         finished=finished.isoformat(timespec="seconds"),
     )
-
-
-def _curve(history: list[dict[str, Any]], metric: str) -> dict[str, list[Any]]:
-    names = {name: name for name in ("lr", "train_loss", "val_loss")}
-    names |= {split: f"{split}_{metric}_items" for split in ("train", "val")}
-    return {
-        "epoch": [row["epoch"] for row in history],
-        **{new: [_rounded(row[old]) for row in history] for new, old in names.items()},
-        "seconds": [_rounded(sum(row[name] for name in TIMES)) for row in history],
-    }
 
 
 def _rounded(value: float) -> float | None:

@@ -1,36 +1,66 @@
-r"""The paper's training protocol: the configuration of a row, or of a dataset and a network."""
+r"""The configuration of a run: by the row of a table, by the paper's protocol for a dataset and a
+network, or by a recipe, which is a file of settings that are not the paper's."""
 
 import dataclasses
+import inspect
 import re
 import shlex
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
 import yaml
+from torch.nn import Module
 
 from fognn.data.catalog import dataset_info
 from fognn.data.opening import is_python_name
 from fognn.data.pyg_datasets import is_pyg_name
 from fognn.data.user_data import UserData
-from fognn.experiments.row_net import image_settings, model_settings, name_of
-from fognn.experiments.rows import Row, all_rows
-from fognn.models import list_models
-from fognn.models.registry import HOSTS
+from fognn.experiments.rows import Row, all_rows, image_settings, model_settings, name_of
+from fognn.models import TASKS, Task, list_models
+from fognn.models.budget import budget_settings
+from fognn.models.registry import FOG_SETTINGS, HOSTS, new_model
+from fognn.nn import fog_widths
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
-from fognn.training.data import PLAIN_ZINC, few_shot
+from fognn.training.data import PLAIN_ZINC, few_shot, task_of
 from fognn.training.settings import flat
 from fognn.training.user_data import is_user_data, open_data, user_data_name, user_objective
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
-__all__ = ["command_of", "config_of", "protocol"]
+__all__ = ["BUDGET", "RECIPES", "build", "command_of", "config_of", "protocol", "recipe"]
+
+BUDGET = 103_900
+"""The number of parameters of a recipe's network within 1 %, so that it has at most 105,000."""
+
+RECIPES = ("modern",)
+"""The recipes, each a file of settings. Those that do not fit are left out, see :func:`recipe`."""
 
 _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
 # The paper counts iterations in few-shot learning; here, an epoch has this many, unless the row
 # says otherwise.
 _STEPS = 1000
 _SEEDS = 1024  # nodes in a batch, each with sampled neighbours
+_EPISODE = ("n_way", "k_shot")
+_WIDTHS = ("channels", "hidden", "head_channels", "fog_channels", "h1", "h2")
+
+
+def build(row: Row, **settings: Any) -> Module:
+    r"""Builds the network of a row, with exactly the printed number of parameters.
+
+    Args:
+        row (Row): A row of :func:`fognn.experiments.rows`.
+        **settings (optional): Settings to change, as in :func:`fognn.create_model`:
+            ``norm="sym"`` gives the GCN of the paper's equation (the default for GCN+FOG),
+            ``aggr="mean"`` its GraphSAGE, ``gate="after"`` its GatedGCN; ``benchmark=True`` gives
+            the GraphSAGE of the public benchmark, whose figures the paper quotes.
+    """
+    task = None
+    if not row.few_shot:
+        name = "zinc" if row.dataset == PLAIN_ZINC else row.dataset.lower()
+        task = dataclasses.replace(TASKS[name], encodings=row.values.get("data.rwse", 0))
+    return new_model(name_of(row), task, **(model_settings(row) | settings))
 
 
 def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
@@ -79,29 +109,27 @@ def protocol(
         _known(model)
         return _own(data, model, seed, values, opened)
     wanted = _data(data)
-    shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in ("n_way", "k_shot")}
-    if few_shot(wanted):
+    images = few_shot(wanted)
+    if images:
+        shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in _EPISODE}
         wanted = dataclasses.replace(wanted, **shots)
-    if few_shot(wanted) and f"fewshot-{model}" in list_models():
-        model = f"fewshot-{model}"
+        model = f"fewshot-{model}" if f"fewshot-{model}" in list_models() else model
     _known(model)
-    if few_shot(wanted) != model.startswith("fewshot-"):
-        needed = "a 'fewshot-' network" if few_shot(wanted) else "no 'fewshot-' network"
-        raise ValueError(f"model must be {needed} for {wanted.name}, got {model!r}")
+    if images != model.startswith("fewshot-"):
+        needed = "a 'fewshot-' network" if images else "no 'fewshot-' network"
+        raise ValueError(f"train: model must be {needed} for {wanted.name}, got {model!r}")
     alike = [row for row in all_rows() if _data(row.dataset) == wanted]
     found = [row for row in alike if name_of(row) == model]
     if found:
         return config_of(found[0], seed).with_values(values)
-    settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
-    if is_python_name(model):
-        settings = {}
-    elif few_shot(wanted):
+    settings = _usual_network(model)
+    if images:
         # A number of classes or of shots, or a network, that no row has.
         same = [row for row in all_rows() if _data(row.dataset).name == wanted.name]
-        alike = [row for row in same if _data(row.dataset).k_shot == shots["k_shot"]] or same
+        alike = [row for row in same if _data(row.dataset).k_shot == wanted.k_shot] or same
         settings = {"layers": 3, **image_settings(wanted.name)}
         wanted = _episodes(wanted, alike[0])
-    else:
+    elif settings:
         settings["dropout"] = alike[0].dropout
     config = Config(wanted, ModelConfig(model, settings), _training(alike[0]), seed)
     return config.with_values(values)
@@ -158,18 +186,17 @@ def _own(
 
 
 def _own_start(data: DataConfig, model: str, seed: int) -> Config:
-    settings: dict[str, Any] = {"channels": 64, "layers": 4, "dropout": 0.0}
-    if is_python_name(model):
-        settings = {}
-    return Config(
-        DataConfig(data.name), ModelConfig(model, settings), TrainingConfig("l1", "mae"), seed
-    )
+    network, training = ModelConfig(model, _usual_network(model)), TrainingConfig("l1", "mae")
+    return Config(DataConfig(data.name), network, training, seed)
+
+
+def _usual_network(model: str) -> dict[str, Any]:
+    return {} if is_python_name(model) else {"channels": 64, "layers": 4, "dropout": 0.0}
 
 
 def _known(model: str) -> None:
-    if is_python_name(model):
-        return
-    checks.known("train", "model", model, list_models())
+    if not is_python_name(model):
+        checks.known("train", "model", model, list_models())
 
 
 def _data(name: str) -> DataConfig:
@@ -206,3 +233,91 @@ def _training(row: Row) -> TrainingConfig:
     if row.dataset in ("PATTERN", "CLUSTER"):
         loss, metric = f"balanced_{loss}", f"balanced_{metric}"
     return TrainingConfig(**{"loss": loss, "metric": metric, **settings})
+
+
+def recipe(
+    name: str,
+    data: str,
+    model: str,
+    seed: int = 0,
+    values: Mapping[str, Any] | None = None,
+    opened: UserData | None = None,
+) -> Config:
+    r"""Returns the configuration of a dataset and a network by a recipe; the arguments are those of
+    :func:`protocol`, after the name of the recipe.
+
+    What is not in the recipe (the loss, the metric, the data) is that of :func:`protocol`. The
+    widths of the network are those of :func:`fognn.models.budget.budget_settings` for :obj:`BUDGET`
+    parameters, so that a host and the host with FOG have the same number; if a width is given, the
+    others are 36 channels and the defaults of :func:`fognn.create_model`. Left out are edge
+    features if the data have none or the network's layers do not take them, the readout if outputs
+    are not on graphs, and for one graph the random-walk encodings and the batch size. The warm-up
+    is at most a quarter of the epochs.
+    """
+    checks.one_of("train", "recipe", name, RECIPES)
+    given = {setting_name(key): value for key, value in (values or {}).items()}
+    of_data = {key: value for key, value in given.items() if key.startswith("data.")}
+    base = protocol(data, model, seed, of_data, opened)
+    if few_shot(base.data):
+        raise ValueError(f"train: recipe must be None for images, got {name!r}")
+    if is_user_data(base.data):
+        opened = opened or open_data(base.data)
+    text = files("fognn.experiments").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    usual: dict[str, Any] = yaml.safe_load(text)
+    if opened is not None and opened.nodes is not None:
+        del usual["data.rwse"], usual["training.batch_size"]
+    epochs = given.get("training.epochs", usual["training.epochs"])
+    if isinstance(epochs, int):
+        usual["training.warmup"] = min(usual["training.warmup"], epochs // 4)
+    if given.get("training.schedule", "cosine") != "cosine":
+        del usual["training.warmup"], usual["training.min_lr"]
+    config = base.with_values({k: v for k, v in usual.items() if not k.startswith("model.")})
+    config = config.with_values(of_data)
+    task = task_of(config.data, opened)
+    if task is not None and not is_python_name(config.model.name):
+        fitting = {k: v for k, v in usual.items() if _fits(k, config.model.name, task)}
+        own = {k: v for k, v in (fitting | given).items() if k.startswith("model.")}
+        settings = _network(config, {k.removeprefix("model."): v for k, v in own.items()}, task)
+        config = dataclasses.replace(config, model=ModelConfig(config.model.name, settings))
+    return config.with_values(given)
+
+
+def _fits(setting: str, model: str, task: Task) -> bool:
+    r"""Whether a setting of a recipe is one of this network on these data."""
+    host = None if model == "fog" else HOSTS[model.removesuffix("+fog")]
+    if setting == "model.edge_features":
+        edges = task.edge_tokens is not None or task.edge_channels is not None
+        return edges and (host is None or "edge_dim" in host.given or host.edges == "features")
+    if setting == "model.readout":
+        return task.level == "graph"
+    return not setting.startswith("model.fog_") or model.endswith("fog")
+
+
+def _network(config: Config, settings: dict[str, Any], task: Task) -> dict[str, Any]:
+    r"""Returns all settings of the network, so that none is taken from the paper's row."""
+    name, before = config.model.name, config.model.settings
+    if is_user_data(config.data) and "norm" in before:
+        settings = {"norm": before["norm"], **settings}  # for sampled neighbours
+    if not settings.keys() & set(_WIDTHS):
+        host = name.removesuffix("+fog")
+        shared = {key: value for key, value in settings.items() if key not in FOG_SETTINGS}
+        settings = settings | budget_settings(host, task, BUDGET, **shared)[name]
+    settings.setdefault("channels", 36)
+    return settings | default_settings(name, settings)
+
+
+def default_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    r"""Returns the settings of a network that are not given, with their default values: the paper's
+    row of the same network may have others, which ``fognn train`` would take."""
+    host, _, fog = name.rpartition("+") if name.endswith("fog") else (name, "", "")
+    found: dict[str, Any] = {}
+    if host:
+        options = inspect.signature(HOSTS[host].conv).parameters
+        usual = {name: options[name].default for name in HOSTS[host].options if name in options}
+        found |= {name: value for name, value in usual.items() if value is not None}
+    if fog:
+        channels = settings["channels"]
+        own = settings.get("fog_channels", channels // 2 if host else channels)
+        h1, h2 = fog_widths(own)
+        found |= {"fog_channels": own, "h1": h1, "h2": h2}
+    return {name: value for name, value in found.items() if name not in settings}

@@ -1,45 +1,209 @@
 r"""Training of many runs: finished ones are skipped, interrupted ones are resumed."""
 
+import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Literal
 
 from fognn.data.catalog import dataset_info, where
-from fognn.experiments.keep import add_to_ledger
+from fognn.experiments.kept import add_to_ledger
 from fognn.experiments.ledger import LedgerEntry, ledger_of, relabelled
-from fognn.experiments.pool import Job, LocalPool, Outcome, Pool, PoolHere, Progress, Summary
 from fognn.experiments.protocols import command_of
-from fognn.experiments.rows import TABLES
-from fognn.experiments.tables import Run, runs_of
-from fognn.training import Config, Result, Stopped
+from fognn.experiments.search import Choice, Settings, search_rates, trials
+from fognn.experiments.tables import Run, TableRun, runs_of
+from fognn.experiments.workers import GRACE, Answer, Pool, open_pool, problem_of
+from fognn.training import Result, Stopped
 from fognn.training.data import few_shot, open_split
-from fognn.training.environment import cores
 from fognn.training.progress import duration
 from fognn.training.run_folder import check_folder
 from fognn.training.signals import StopSignals
 from fognn.utils.files import user_path
 
-__all__ = ["dry_run", "reproduce", "unfinished"]
+__all__ = ["Summary", "Sweep", "dry_run", "reproduce", "unfinished"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    r"""The result of many runs, by their keys; ``str(summary)`` is a report for users."""
+
+    trained: tuple[str, ...]
+    skipped: tuple[str, ...]  # had finished before
+    failed: Mapping[str, str]  # twice, with the reason
+    seconds: float
+    choices: tuple[Choice, ...] = ()  # of learning rates
+
+    def __str__(self) -> str:
+        done = len(self.trained) + len(self.skipped)
+        lines = [
+            f"{done} of {done + len(self.failed)} runs are finished: {len(self.skipped)} skipped, "
+            f"{len(self.trained)} trained in {duration(self.seconds)}"
+        ]
+        lines += [f"failed twice: {key}: {reason}" for key, reason in self.failed.items()]
+        if self.failed:
+            lines.append("the same command resumes the failed runs from their last checkpoints")
+        return "\n".join(lines)
+
+
+class Sweep:
+    r"""Trains runs, several at a time, and adds each to the ledger of its table when it finishes.
+    A context manager: its worker processes stay alive from one call of :meth:`train` to the next,
+    and its counter on standard error goes on.
+
+    Args:
+        total (int): Number of runs, for the counter.
+        runs (Path): The folder of the run folders.
+        results (Path): The folder of the ledgers.
+        given (dict, optional): Python objects, as further arguments of :func:`fognn.training.fit`,
+            by the name of the network. (default: none)
+        again, command, weights, quiet: As in :func:`reproduce`.
+        **where: The other arguments of :func:`~fognn.experiments.workers.open_pool`.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        runs: Path,
+        results: Path,
+        given: Mapping[str, dict[str, Any]] | None = None,
+        *,
+        again: bool = False,
+        command: str = "the same command",
+        weights: str | Path | None = None,
+        quiet: bool = False,
+        **where: Any,
+    ) -> None:
+        self.total, self.runs, self.results, self.given = total, runs, results, given or {}
+        self.again, self.command, self.weights, self.quiet = again, command, weights, quiet
+        self.where = where
+        self.pool: Pool | None = None
+        self.done: set[str] = set()
+
+    def __enter__(self) -> "Sweep":
+        return self
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.pool is not None:
+            self.pool.close()
+
+    def train(self, planned: Sequence[Run]) -> Summary:
+        r"""Trains runs; those that are finished, or in the ledgers, are skipped. One that fails is
+        tried once more, after the others."""
+        begin = time.monotonic()
+        todo, skipped = self._collect(planned)
+        self.done.update(skipped)
+        trained: list[str] = []
+        failed: dict[str, str] = {}
+        if todo and self.pool is None:
+            self._check_images(todo)
+            self.pool = open_pool(quiet=self.quiet, **self.where)
+        try:
+            if self.pool is not None:
+                self._train(self.pool, todo, trained, failed)
+        except Stopped as stop:
+            raise Stopped(
+                f"stopped: {len(skipped) + len(trained)} of {len(planned)} runs are finished, the "
+                f"state of each of the others is saved in {self.runs}; to resume: {self.command}"
+            ) from stop
+        return Summary(tuple(trained), tuple(skipped), failed, time.monotonic() - begin)
+
+    def _train(
+        self, pool: Pool, todo: Sequence[Run], trained: list[str], failed: dict[str, str]
+    ) -> None:
+        queue, tried = deque(todo), set[str]()
+        running: dict[Future[Answer], Run] = {}
+
+        def problem(future: Future[Answer], run: Run) -> str:
+            folder = run.folder(self.runs)
+            reason = problem_of(future, folder)
+            if not reason:
+                add_to_ledger(run, folder, self.results, self.weights)
+                trained.append(run.key)
+                self._ended(run, str(Result.read(folder)))
+            return reason
+
+        with StopSignals() as signals:
+            while (queue or running) and not signals.asked:
+                while queue and len(running) < pool.size:
+                    run = queue.popleft()
+                    given = self.given.get(run.config.model.name, {})
+                    running[pool.start(run.config, run.folder(self.runs), given)] = run
+                for future in wait(running, 0.5, FIRST_COMPLETED).done:
+                    run = running.pop(future)
+                    reason = problem(future, run)
+                    if reason and run.key in tried:
+                        failed[run.key] = reason
+                        self._ended(run, f"failed: {reason}")
+                    elif reason:
+                        tried.add(run.key)
+                        queue.append(run)
+                        self._note(f"{run.key} failed, will be tried again: {reason}")
+            if queue or running:
+                self._note("stopping: each run finishes its step and saves its state")
+                pool.stop(running)
+                for future in wait(running, GRACE).done:
+                    problem(future, running[future])
+                raise Stopped("stopped")
+
+    def _collect(self, planned: Sequence[Run]) -> tuple[list[Run], list[str]]:
+        r"""Adds finished runs to the ledgers that do not have them, and keeps their weights.
+        Returns the runs to train, and the keys of the finished ones."""
+        known = _measured(planned, self.results)
+        again = {run.key for run in planned if self.again} - self.done
+        todo = _unfinished(planned, self.runs, known, again)
+        left = {run.key for run in todo}
+        for run in planned:
+            folder = run.folder(self.runs)
+            trained = (folder / "result.json").exists()
+            if run.key in left:
+                if trained:
+                    _rename(folder)
+            elif trained:
+                add_to_ledger(run, folder, self.results, self.weights)
+            elif (entry := relabelled(known[run.key], run)) != known[run.key]:
+                ledger_of(run.table, self.results).add(entry)
+        return todo, [run.key for run in planned if run.key not in left]
+
+    def _check_images(self, todo: Sequence[Run]) -> None:
+        r"""Raises for images that are not here and cannot be downloaded: one line, and not one for
+        each run."""
+        images = [run.config for run in todo if few_shot(run.config.data)]
+        for config in {config.data.name: config for config in images}.values():
+            here = where(dataset_info(config.data.name), config.data.folder) != "no"
+            if not here and self.where.get("ray") is None:
+                open_split(config, "train")
+
+    def _ended(self, run: Run, text: str) -> None:
+        self.done.add(run.key)
+        self.total = max(self.total, len(self.done))
+        self._note(f"[{len(self.done)}/{self.total}] {run.key}: {text}")
+
+    def _note(self, text: str) -> None:
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
 
 
 def reproduce(
-    planned: Sequence[Run],
+    planned: Sequence[TableRun],
     runs: str | Path = "runs",
     results: str | Path = "results",
     workers: int | Literal["auto"] = 1,
     ray: str | None = None,
     quiet: bool = False,
     *,
+    settings: Settings | None = None,
     again: bool = False,
-    shared: bool | None = None,
+    shared: bool = False,
     command: str = "the same command",
     weights: str | Path | None = None,
-    progress: Progress | None = None,
-    given: dict[str, dict[str, Any]] | None = None,
 ) -> Summary:
-    r"""Trains runs, several at a time, and adds each to the ledger of its table when it finishes.
+    r"""Trains the runs of a table, several at a time, and adds each to its ledger when it finishes.
 
     A run that is finished, or in the ledgers, is skipped; an unfinished one is resumed, and a
     finished run folder that is in no ledger is added to it. A run that fails, such as one whose
@@ -55,90 +219,31 @@ def reproduce(
             ``machine.threads`` is set; ``"auto"`` is the number of cores. With one, all runs are
             trained in this process. (default: :obj:`1`)
         ray (str, optional): Trains on a Ray cluster instead: its address, or ``"local"`` for one
-            on this machine with ``workers`` cores (all of them for ``"auto"``).
-            (default: :obj:`None`)
+            on this machine with ``workers`` cores. (default: :obj:`None`)
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
+        settings (Callable, optional): Returns the learning rates and weight decays that a run tries
+            first, see :func:`fognn.experiments.search.search_rates`. (default: no search)
         again (bool, optional): If set to :obj:`True`, trains finished runs again; their folders
             are renamed, and their lines in the ledger replaced. (default: :obj:`False`)
-        shared (bool, optional): Ray: whether all machines share ``runs``, see
-            :class:`~fognn.experiments.ray_cluster.RayPool`. (default: :obj:`None`)
+        shared (bool, optional): Ray: whether all machines share ``runs``.
+            (default: :obj:`False`)
         command (str, optional): The command that resumes the runs, for messages.
             (default: :obj:`"the same command"`)
         weights (str, optional): The folder in which the weights of each row's first seed are kept.
             (default: ``weights`` beside ``results``)
-        progress (Progress, optional): The counter of a larger number of runs, of which these are a
-            part. (default: one of these runs)
-        given (dict, optional): Networks that are Python objects, by the name of the network, as
-            further arguments of :func:`~fognn.training.fit`. (default: :obj:`None`)
-
-    Returns:
-        The keys of the trained and of the skipped runs, and the failed ones.
     """
-    begin = time.monotonic()
     runs, results = user_path(runs), user_path(results)
-    todo, skipped = _collect(planned, runs, results, again, weights)
-    trained: list[str] = []
-    failed: list[Outcome] = []
-    view = progress or Progress(len(planned), quiet)
-    view.count(skipped)
-    try:
-        if todo:
-            pool = _pool([run.config for run in todo], workers, ray, shared, quiet)
-            jobs = [
-                Job(r.key, r.config, r.folder(runs), (given or {}).get(r.config.model.name))
-                for r in todo
-            ]
-            by_key = {run.key: run for run in todo}
-
-            def take(outcome: Outcome) -> None:
-                folder = outcome.job.folder
-                add_to_ledger(by_key[outcome.job.key], folder, results, weights)
-                trained.append(outcome.job.key)
-                view.finish(outcome.job.key, str(Result.read(folder)))
-
-            _train_all(pool, jobs, take, view, failed)
-    except Stopped as stop:
-        raise Stopped(
-            f"stopped: {len(skipped) + len(trained)} of {len(planned)} runs are finished, the "
-            f"state of each of the others is saved in {runs}; to resume: {command}"
-        ) from stop
-    return Summary(tuple(trained), tuple(skipped), tuple(failed), time.monotonic() - begin)
-
-
-def _train_all(
-    pool: Pool, jobs: Sequence[Job], take: Any, view: Progress, failed: list[Outcome]
-) -> None:
-    queue, running, tried = deque(jobs), 0, set()
-    try:
-        with StopSignals() as signals:
-            while queue or running:
-                while queue and pool.free:
-                    if not isinstance(pool, PoolHere):
-                        view.note(f"{queue[0].key}: begins")
-                    pool.start(queue.popleft())
-                    running += 1
-                for outcome in pool.wait(0.5):
-                    running -= 1
-                    key = outcome.job.key
-                    if not outcome.reason:
-                        take(outcome)
-                    elif signals.asked:
-                        continue
-                    elif key in tried:
-                        failed.append(outcome)
-                        view.finish(key, f"failed: {outcome.reason}")
-                    else:
-                        tried.add(key)
-                        queue.append(outcome.job)
-                        view.note(f"{key} failed, will be tried again: {outcome.reason}")
-                if signals.asked:
-                    view.note("stopping: each run finishes its step and saves its state")
-                    for outcome in pool.close(save=True):
-                        if not outcome.reason:
-                            take(outcome)
-                    raise Stopped("stopped")
-    finally:
-        pool.close()
+    total, choices = len(planned), list[Choice]()
+    if settings is not None:
+        total += len(trials(planned, settings)) - len({(run.row, run.variant) for run in planned})
+    with Sweep(
+        total, runs, results, again=again, command=command, weights=weights, quiet=quiet,
+        workers=workers, ray=ray, shared=shared,
+    ) as sweep:  # fmt: skip
+        if settings is not None:
+            planned, choices = search_rates(planned, results, sweep.train, settings)
+        summary = sweep.train(planned)
+    return replace(summary, choices=tuple(choices))
 
 
 def unfinished(
@@ -148,11 +253,12 @@ def unfinished(
 
     A run is finished if its folder has a result, or if it has no folder and the ledgers have it.
     """
-    return _unfinished(planned, user_path(runs), _measured(planned, user_path(results)), again)
+    keys = {run.key for run in planned if again}
+    return _unfinished(planned, user_path(runs), _measured(planned, user_path(results)), keys)
 
 
 def _unfinished(
-    planned: Sequence[Run], runs: Path, known: dict[str, LedgerEntry], again: bool
+    planned: Sequence[Run], runs: Path, known: Mapping[str, LedgerEntry], again: set[str]
 ) -> list[Run]:
     left = []
     for run in planned:
@@ -160,45 +266,21 @@ def _unfinished(
         check_folder(folder, run.config)  # raises before any run is trained
         started = (folder / "config.yaml").exists()
         trained = (folder / "result.json").exists()
-        if again or (started and not trained) or not (trained or run.key in known):
-            left.append(run)
+        missing = (started and not trained) or not (trained or run.key in known)
+        left += [run] if missing or run.key in again else []
     return sorted(left, key=lambda run: not run.folder(runs).exists())
-
-
-def _collect(
-    planned: Sequence[Run], runs: Path, results: Path, again: bool, weights: str | Path | None
-) -> tuple[list[Run], list[str]]:
-    r"""Adds finished runs to the ledgers that do not have them, and keeps their weights. Returns
-    the runs to train, and the keys of the finished ones."""
-    known = _measured(planned, results)
-    todo = _unfinished(planned, runs, known, again)
-    left = {run.key for run in todo}
-    for run in planned:
-        folder = run.folder(runs)
-        trained = (folder / "result.json").exists()
-        if run.key in left:
-            if trained:
-                _rename(folder)
-        elif trained:
-            add_to_ledger(run, folder, results, weights)
-        elif (entry := relabelled(known[run.key], run)) != known[run.key]:
-            ledger_of(run.table, results).add(entry)
-    return todo, [run.key for run in planned if run.key not in left]
 
 
 def _measured(planned: Sequence[Run], results: Path) -> dict[str, LedgerEntry]:
     r"""Returns the ledger lines of runs, by key; the line of one table also counts for another
     table with the same run."""
     twins = {run.key: [run.key, *(twin.key for twin in runs_of(run.config))] for run in planned}
-    tables = {run.table for run in planned}
-    tables |= {key.rpartition("/")[0] for keys in twins.values() for key in keys}
-    by_key = {
-        entry.key: entry
-        for table in sorted(tables, key=lambda table: [*TABLES, table].index(table))
-        for entry in ledger_of(table, results).entries()
+    tables = {key.rpartition("/")[0] for keys in twins.values() for key in keys}
+    entries = {e.key: e for table in tables for e in ledger_of(table, results).entries()}
+    found = {
+        key: [entries[twin] for twin in keys if twin in entries] for key, keys in twins.items()
     }
-    found = {key: [by_key[twin] for twin in keys if twin in by_key] for key, keys in twins.items()}
-    return {key: entries[0] for key, entries in found.items() if entries}
+    return {key: lines[0] for key, lines in found.items() if lines}
 
 
 def _rename(folder: Path) -> None:
@@ -208,42 +290,14 @@ def _rename(folder: Path) -> None:
     folder.rename(kept)
 
 
-def _pool(
-    configs: Sequence[Config], workers: int | str, ray: str | None, shared: bool | None, quiet: bool
-) -> Pool:
-    if workers != "auto" and (not isinstance(workers, int) or workers < 1):
-        raise ValueError(f"reproduce: workers must be a positive int or 'auto', got {workers!r}")
-    if ray is not None:
-        from fognn.experiments.ray_cluster import RayPool
-
-        return RayPool(ray, None if isinstance(workers, str) else workers, shared)
-    # Images that are not here and cannot be downloaded: one line, and not one for each run.
-    for config in {(c.data.name, c.data.folder): c for c in configs if few_shot(c.data)}.values():
-        if where(dataset_info(config.data.name), config.data.folder) == "no":
-            open_split(config, "train")
-    count = min(len(configs), cores() if isinstance(workers, str) else workers)
-    return PoolHere(quiet) if count == 1 else LocalPool(count)
-
-
-def dry_run(planned: Sequence[Run], runs: str | Path, results: str | Path, again: bool) -> str:
-    r"""Returns the commands of the runs that are left, a line each, and their hours where the
-    ledger has the same row. It writes nothing."""
+def dry_run(
+    planned: Sequence[Run], runs: str | Path, results: str | Path, again: bool = False
+) -> str:
+    r"""Returns the commands of the runs that are left, a line each. It writes nothing."""
     left = unfinished(planned, runs, results, again)
-    lines, total, unknown = [], 0.0, 0
-    entries = {table: ledger_of(table, results).entries() for table in {r.table for r in left}}
+    lines = []
     for run in left:
-        here = [e for e in entries[run.table] if (e.row, e.variant) == (run.row, run.variant)]
-        text = "time unknown"
-        if here:
-            result, most = here[-1].result, run.config.training.epochs
-            part = run.config.data.fraction / here[-1].run.data.fraction
-            seconds = result["seconds_per_epoch"] * min(result["epochs"], most) * part
-            total += seconds
-            text = f"about {duration(seconds)}"
-        unknown += not here
-        command = command_of(run.config)
-        if run.folder(Path(runs)) != run.folder(Path("runs")):
-            command += f" -o {run.folder(Path(runs))}"
-        lines.append(f"{command}  # {text}")
-    done = f"{len(planned)} runs, {len(left)} of them to train: {total / 3600:.1f} hours"
-    return "\n".join([*lines, f"# {done}" + f", and {unknown} of unknown time" * bool(unknown)])
+        folder = run.folder(Path(runs))
+        named = "" if folder == run.folder(Path("runs")) else f" -o {folder}"
+        lines.append(f"{command_of(run.config)}{named}")
+    return "\n".join([*lines, f"# {len(planned)} runs, {len(left)} of them to train"])

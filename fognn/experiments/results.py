@@ -27,18 +27,11 @@ from typing import Any
 import pandas as pd
 
 from fognn.experiments.differences import estimate, paired_difference, score_of, verdict_of
-from fognn.experiments.ledger import LedgerEntry
+from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
 from fognn.experiments.protocols import config_of
 from fognn.experiments.rows import TABLES, get_row
-from fognn.experiments.search import SEARCHED, table_entries
-from fognn.experiments.tables import (
-    host_variant,
-    is_host,
-    label_of,
-    plan,
-    row_named,
-    variant_of,
-)
+from fognn.experiments.search import SEARCHED, choices_of, without_trials
+from fognn.experiments.tables import host_variant, is_host, label_of, plan, row_named, variant_of
 from fognn.experiments.wording import pluralize
 from fognn.training.settings import flat
 from fognn.utils import checks
@@ -74,7 +67,10 @@ def table_frame(
             subtracted from all rows of its dataset. (default: the host of a network with FOG; a
             control is subtracted from its reference)
     """
-    return frame_of(table, table_entries(Path(results), table), at, over, minus)
+    results = readable(results)
+    entries, choices = ledger_of(table, results), choices_of(table, results)
+    shown = without_trials(entries.entries(), choices.entries())
+    return frame_of(table, shown, at, over, minus)
 
 
 def frame_of(
@@ -94,14 +90,19 @@ def frame_of(
         (row, variant, ()): [] for row, variant in places if not variant
     }
     for entry in entries:
+        if entry.table != table:
+            raise ValueError(f"table: {entry.key} must be a run of table {table!r}")
         groups.setdefault((entry.row, entry.variant, _changes(entry)), []).append(entry)
     # A variant of a later version is not in the plan, and comes after those that are.
     order = sorted(groups, key=lambda g: (places[g[0], ""], places.get(g[:2], len(places)), g[2]))
     lines = [_line(table, *group, groups[group], at, over) for group in order]
     base = None if minus is None else _base(minus, table, lines)
     for line in lines:
-        pair = _pair(line, lines) if base is None else _minus(line, base)
-        add_difference(line, *pair, at, over)
+        if base is None:
+            add_difference(line, *_pair(line, lines), at, over)
+        else:
+            other = base if line is not base and line["data"] == base["data"] else None
+            add_difference(line, other, False, at, over)
     return typed(lines)
 
 
@@ -224,33 +225,24 @@ def _pair(
     if paper.reference:
         return next((one for one in same if one["row"] == paper.reference), None), True
 
-    def alike(host: dict[str, Any]) -> bool:
-        found = variant_of(get_row(host["row"]), host["variant"])
-        return found == host_variant(paper, line["variant"])
-
-    hosts = [
-        host
-        for host in same
-        if is_host(get_row(host["row"]), paper)
-        and (alike(host) or not (host["variant"] or line["variant"]))
-    ]
-    # Both may have different learning rates and decays, each from its own search; a host with equal
-    # ones is preferred.
-    equal = lambda host: (alike(host), host["changed"] == line["changed"])  # noqa: E731
-    return max(hosts, key=equal, default=None), False
+    hosts = []
+    for host in same:
+        own = get_row(host["row"])
+        alike = variant_of(own, host["variant"]) == host_variant(paper, line["variant"])
+        if is_host(own, paper) and (alike or not (host["variant"] or line["variant"])):
+            # Both may have different learning rates and decays, each from its own search; a host
+            # with equal ones is preferred.
+            hosts.append((alike, host["changed"] == line["changed"], host))
+    return max(hosts, key=lambda found: found[:2], default=(None,))[-1], False
 
 
 def _base(minus: str, table: str, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    row, variant = row_named("table: minus", table, minus)
+    row, variant = row_named(table, minus)
     for line in lines:
         named = (line["row"], line["variant"], line["changed"]) == (row, variant, ())
         if named and line["entries"]:
             return line
     raise ValueError(f"table: minus must be a row with runs, got {minus!r}, which has none")
-
-
-def _minus(line: dict[str, Any], base: dict[str, Any]) -> tuple[dict[str, Any] | None, bool]:
-    return (base if line is not base and line["data"] == base["data"] else None), False
 
 
 def add_difference(
@@ -290,12 +282,8 @@ _CSV = [
 
 
 def table_csv(frame: pd.DataFrame, difference: str) -> str:
-    r"""Returns a table as csv with all digits; what is not known is empty.
-
-    Args:
-        frame (DataFrame): The table, from :func:`table_frame`.
-        difference (str): The name of the paired difference: ``"FOG - host"``.
-    """
+    r"""Returns a :func:`table_frame` as csv with all digits; what is not known is empty. The paired
+    difference is named as in ``"FOG - host"``."""
     shown = frame[_CSV].copy()
     shown["ours"] = shown["ours"].map({True: "yes", False: "no"})
     shown["seeds"] = [" ".join(map(str, seeds)) for seeds in frame["seeds"]]
@@ -313,14 +301,9 @@ _OWN = ("model.", "training.lr", "seed", "machine.", "data.folder")
 
 
 def compare_frame(entries: Sequence[LedgerEntry]) -> pd.DataFrame:
-    r"""Returns the networks of a comparison, each with the difference to its host: the figures at
-    the best validation epoch, over items. The column ``note`` has the settings that tell a network
-    from the same one in another comparison of the same name.
-
-    Args:
-        entries (list): Its runs with the chosen learning rates, see
-            :func:`fognn.experiments.compared.chosen_entries`.
-    """
+    r"""Returns the networks of a comparison from its runs with the chosen learning rates, each with
+    the difference to its host: the figures at the best validation epoch, over items. The column
+    ``note`` tells a network from the same one in another comparison of the same name."""
     groups: dict[tuple[str, str, str], list[LedgerEntry]] = {}
     for entry in entries:
         common = {k: v for k, v in flat(entry.config).items() if not k.startswith(_OWN)}

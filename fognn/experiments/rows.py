@@ -1,4 +1,4 @@
-"""The rows of the paper's tables, and of our own."""
+"""The rows of the paper's tables, and of our own. No module is imported that needs torch."""
 
 import dataclasses
 import tomllib
@@ -36,6 +36,9 @@ TABLES = {
     ),
     "modern": Table(None, "a modern network on ZINC", "best", "items"),
 }
+
+# Image size, and number of channels.
+IMAGES = {"miniImageNet": (84, 3), "CIFAR-FS": (32, 3), "Omniglot": (28, 1)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +146,39 @@ def all_rows() -> list[Row]:
 def rows_of(table: str) -> list[Row]:
     r"""Returns the rows of one of :obj:`TABLES`."""
     return [row for row in all_rows() if row.id.partition("/")[0] == table]
+
+
+def name_of(row: Row) -> str:
+    r"""Returns the name of a row's network in :func:`fognn.list_models`."""
+    return f"fewshot-{row.model}".lower() if row.few_shot else row.model.lower()
+
+
+def model_settings(row: Row) -> dict[str, Any]:
+    r"""Returns the settings of a row's network, as :func:`fognn.create_model` takes them."""
+    if row.few_shot:
+        # The images of the paper's rows have the size that the networks have by default.
+        return {"layers": row.layers} | ({} if row.table else image_settings(row.dataset))
+    own: dict[str, Any] = {
+        "channels": row.channels[0],
+        "layers": row.layers,
+        "dropout": row.dropout,
+    }
+    if row.h1 is not None:
+        own |= {"h1": row.h1, "h2": row.h2, "fog_channels": row.p}
+    if row.model.endswith("FOG"):
+        own["fog_act_first"] = True
+    if row.norm is not None:
+        own["norm"] = row.norm
+    if row.heads is not None:
+        own["heads"] = row.heads[0]
+    return own | dict(row.settings)
+
+
+def image_settings(dataset: str) -> dict[str, Any]:
+    r"""Returns the size and the channels of a dataset's images, as settings of a network; its name
+    may end in the numbers of classes and of shots."""
+    size, channels = IMAGES[next(name for name in IMAGES if dataset.startswith(name))]
+    return {"image_size": size, "image_channels": channels}
 
 
 # What a row of our own takes over from the row of the paper that it is like.

@@ -1,19 +1,21 @@
-r"""The search for learning rate and weight decay: its runs, and the choice by validation."""
+r"""Learning rates: the search for learning rate and weight decay, its choice by validation, and how
+much of each gain of the paper is due to them."""
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pandas as pd
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from fognn.experiments.json_lines import JsonLines, KeyedLine
-from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
-from fognn.experiments.pool import Summary
-from fognn.experiments.tables import Run
+from fognn.experiments.differences import Difference, estimate, paired_difference, value_of
+from fognn.experiments.ledger import JsonLines, KeyedLine, LedgerEntry, ledger_of, readable
+from fognn.experiments.rows import TABLES, rows_of
+from fognn.experiments.tables import Run, TableRun, host_variant, is_host, plan, variant_of
 
-__all__ = ["DECAYS", "RATES", "Choice", "choices_of", "search", "table_entries", "trials"]
+__all__ = ["DECAYS", "RATES", "Choice", "choices_of", "rates_frame", "search_rates", "trials"]
 
 SEARCHED = ("training.lr", "training.weight_decay")
 RATES = (1e-2, 5e-3, 1e-3, 5e-4)
@@ -23,7 +25,7 @@ Setting = tuple[float, float]
 # The grid of the paper.
 GRID: tuple[Setting, ...] = tuple(itertools.product(RATES, DECAYS))
 # Returns the learning rates and weight decays to try for a run.
-Settings = Callable[[Run], Sequence[Setting]]
+Settings = Callable[[Any], Sequence[Setting]]
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
@@ -81,15 +83,11 @@ def grid(run: AnyRun, settings: Sequence[Setting] = GRID) -> list[AnyRun]:
 
 
 def choose(
-    run: Run,
-    entries: Sequence[LedgerEntry],
-    trials: Sequence[Run] | None = None,
-    failed: Collection[str] = (),
+    run: Run, entries: Sequence[LedgerEntry], trials: Sequence[Run], failed: Collection[str] = ()
 ) -> Choice | None:
     r"""Chooses learning rate and weight decay by the validation metric of the trials, the runs of
     :func:`grid`; the first if several are equal, :obj:`None` if all failed."""
     known = {entry.key: entry for entry in entries}
-    trials = grid(run) if trials is None else trials
     missing = [trial.key for trial in trials if trial.key not in {*known, *failed}]
     if missing:
         raise ValueError(f"search: {len(missing)} runs are missing, such as {missing[0]!r}")
@@ -129,22 +127,16 @@ def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) ->
     return [entry for entry in entries if entry.key not in tried - kept]
 
 
-def table_entries(results: str | Path, table: str) -> list[LedgerEntry]:
-    r"""Returns the runs of a table from its ledger, without the trials of searches."""
-    results = readable(results)
-    return without_trials(ledger_of(table, results).entries(), choices_of(table, results).read())
-
-
-def trials(planned: Sequence[AnyRun], settings: Settings = lambda _: GRID) -> list[AnyRun]:
+def trials(planned: Sequence[AnyRun], settings: Settings) -> list[AnyRun]:
     r"""Returns all runs of the searches for the rows of some runs, each with its first seed."""
     return [trial for run in _first_seeds(planned) for trial in grid(run, settings(run))]
 
 
-def search(
+def search_rates(
     planned: Sequence[AnyRun],
     results: str | Path,
-    train: Callable[[list[AnyRun]], Summary],
-    settings: Settings = lambda _: GRID,
+    train: Callable[[Sequence[AnyRun]], Any],
+    settings: Settings,
     skip_failed: bool = False,
 ) -> tuple[list[AnyRun], list[Choice]]:
     r"""Tries learning rates and weight decays for each row on its first seed, chooses by the
@@ -153,19 +145,19 @@ def search(
     Args:
         planned (list): The runs of a table.
         results (str): The folder of the ledgers.
-        train (Callable): Trains runs and adds them to the ledgers.
-        settings (Callable, optional): Returns the learning rates and weight decays to try for a
-            run. (default: the paper's grid)
+        train (Callable): Trains runs and adds them to the ledgers:
+            :meth:`fognn.experiments.reproduce.Sweep.train`.
+        settings (Callable): Returns the learning rates and weight decays to try for a run.
         skip_failed (bool, optional): If set to :obj:`True`, leaves out rows whose trials all fail.
             (default: :obj:`False`, which raises)
 
     Returns:
         The runs with the chosen learning rates and weight decays, and the choices.
     """
-    summary = train(trials(planned, settings))
-    if summary.failed and not skip_failed:
-        raise ValueError(f"search: all runs must finish before one can be chosen; {summary}")
-    failed = {outcome.job.key for outcome in summary.failed}
+    failed = train(trials(planned, settings)).failed
+    if failed and not skip_failed:
+        reasons = "; ".join(f"{key}: {reason}" for key, reason in failed.items())
+        raise ValueError(f"search: all runs must finish before one can be chosen; {reasons}")
     choices = {}
     for run in _first_seeds(planned):
         entries = ledger_of(run.table, results).entries()
@@ -186,3 +178,85 @@ def _first_seeds(planned: Sequence[AnyRun]) -> list[AnyRun]:
     for run in planned:
         first.setdefault(_row(run), run)
     return list(first.values())
+
+
+def pair_settings(run: TableRun) -> list[Setting]:
+    r"""Returns the learning rates and weight decays that the paper gives a host and the host with
+    FOG, the highest rate first; those of its own row if there is no such pair."""
+    own = run.paper
+    pair = [
+        row for row in rows_of(run.table) if row == own or is_host(own, row) or is_host(row, own)
+    ]
+    return sorted({(row.lr, row.weight_decay) for row in pair}, reverse=True)
+
+
+def rates_frame(table: str, results: str | Path = "results") -> pd.DataFrame:
+    r"""Returns a row for each host of a table and the same host with FOG: their difference at the
+    paper's settings, and where both chose learning rate and weight decay among the same tries.
+
+    A network with FOG is compared with the host of the same variant: GCN+FOG with GCN of the
+    symmetric norm. The columns are ``network`` (the label of the host), ``metric``, ``own_host``,
+    ``own_fog``, ``chosen_host`` and ``chosen_fog`` (pairs of a learning rate and a weight decay;
+    :obj:`None` without a search), ``tries`` (of each, or ``"not equal"``), and three
+    :class:`Difference`, or :obj:`None`: ``printed`` (with the paper's settings), ``fair`` (with the
+    chosen ones) and ``settings`` (the first minus the second, over the seeds that have both).
+    """
+    results = readable(results)
+    entries = {entry.key: entry for entry in ledger_of(table, results).entries()}
+    choices = {choice.key: choice for choice in choices_of(table, results).entries()}
+    seeds = sorted({entry.seed for entry in entries.values()})
+    runs: dict[tuple[str, str, str], list[TableRun]] = {}
+    for run in plan(table, seeds=seeds or 1):
+        runs.setdefault(_row(run), []).append(run)
+    sides = [_side(group, entries, choices) for group in runs.values()]
+    lines = []
+    for fog, host in itertools.product(sides, sides):
+        one, other = fog["run"], host["run"]
+        same = variant_of(other.paper, other.variant) == host_variant(one.paper, one.variant)
+        if not one.variant and is_host(other.paper, one.paper) and same:
+            lines.append(_rates(host, fog, TABLES[table].at, TABLES[table].over))
+    return pd.DataFrame(lines)
+
+
+def _side(
+    runs: Sequence[TableRun], entries: Mapping[str, LedgerEntry], choices: Mapping[str, Choice]
+) -> dict[str, Any]:
+    # Searches of the row's own protocol; one with fewer epochs or data has another key.
+    choice = next((choices[run.key] for run in runs if run.key in choices), None)
+    own, training = [run.key for run in runs], runs[0].config.training
+    chosen = [with_choice(run, choice).key for run in runs] if choice else []
+    return {
+        "run": runs[0],
+        "own": (training.lr, training.weight_decay),
+        "chosen": (choice.lr, choice.weight_decay) if choice else None,
+        "tried": {(trial.lr, trial.weight_decay) for trial in choice.tried} if choice else set(),
+        "own_runs": [entries[key] for key in own if key in entries],
+        "chosen_runs": [entries[key] for key in chosen if key in entries],
+    }
+
+
+def _rates(host: dict[str, Any], fog: dict[str, Any], at: str, over: str) -> dict[str, Any]:
+    fair, settings, tries = None, None, ""
+    if host["tried"] and fog["tried"]:
+        tries = str(len(host["tried"])) if host["tried"] == fog["tried"] else "not equal"
+    if tries.isdigit():
+        fair = paired_difference(fog["chosen_runs"], host["chosen_runs"], at, over)
+        groups = (fog["own_runs"], host["own_runs"], fog["chosen_runs"], host["chosen_runs"])
+        values = [{e.seed: value_of(e, at, over) for e in group} for group in groups]
+        common = [seed for seed in values[0] if all(seed in value for value in values)]
+        parts = [(a[s] - b[s]) - (c[s] - d[s]) for s in common for a, b, c, d in [values]]
+        if parts:
+            mean, _, low, high = estimate(parts)
+            settings = Difference(mean, low, high, len(parts), "seed")
+    return {
+        "network": host["run"].label,
+        "metric": host["run"].config.training.metric,
+        "own_host": host["own"],
+        "own_fog": fog["own"],
+        "chosen_host": host["chosen"],
+        "chosen_fog": fog["chosen"],
+        "tries": tries,
+        "printed": paired_difference(fog["own_runs"], host["own_runs"], at, over),
+        "fair": fair,
+        "settings": settings,
+    }

@@ -1,5 +1,6 @@
 r"""The runs of the tables of the paper and of our own."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -10,8 +11,7 @@ from typing import Any
 from fognn.data.opening import PYTHON, is_python_name
 from fognn.data.pyg_datasets import PREFIX, is_pyg_name
 from fognn.experiments.protocols import config_of
-from fognn.experiments.row_net import model_settings
-from fognn.experiments.rows import TABLES, Row, get_row, rows_of
+from fognn.experiments.rows import TABLES, Row, get_row, model_settings, rows_of
 from fognn.training import Config
 from fognn.training.config import setting_name
 from fognn.training.data import PLAIN_ZINC
@@ -36,7 +36,7 @@ _FEW_SHOT_VARIANT = "neighbours=all"
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(ABC):
     r"""One of many runs: of a table, see :class:`TableRun`, or of a comparison."""
 
     table: str  # one of TABLES, or "compare/NAME"
@@ -46,9 +46,9 @@ class Run:
     config: Config
 
     @property
+    @abstractmethod
     def name(self) -> str:
-        r"""Its name in the table."""
-        raise NotImplementedError
+        r"""Its name among the runs of the table."""
 
     @property
     def key(self) -> str:
@@ -189,8 +189,9 @@ def plan(
         changes[key] = value
     if isinstance(seeds, int):
         seeds = range(checks.positive_int("plan", "seeds", seeds))
-    found = _candidates(table, ours)
-    chosen = found if models is None else _filtered("plan: models", found, models)
+    chosen = _candidates(table, ours)
+    if models is not None:
+        chosen = _filtered("plan", "models", chosen, models)
     return [
         TableRun(
             table,
@@ -223,31 +224,28 @@ def _candidates(table: str, ours: bool = True) -> list[tuple[Row, str]]:
     return chosen
 
 
-def row_named(what: str, table: str, name: str) -> tuple[str, str]:
-    r"""Returns the id and the variant of the one row that a name selects, see :func:`plan`; errors
-    begin with ``what``."""
-    found = _filtered(what, _candidates(table), [name])
+def row_named(table: str, name: str) -> tuple[str, str]:
+    r"""Returns the id and the variant of the one row that a name selects, see :func:`plan`."""
+    found = _filtered("table", "minus", _candidates(table), [name])
     if len(found) > 1:
         slugs = ", ".join(_slug(*chosen) for chosen in found)
-        raise ValueError(f"{what} must be one row, got {name!r}, which are {slugs}")
+        raise ValueError(f"table: minus must be one row, got {name!r}, which are {slugs}")
     ((row, variant),) = found
     return row.id, variant
 
 
 def _filtered(
-    what: str, candidates: list[tuple[Row, str]], models: Sequence[str]
+    owner: str, argument: str, candidates: list[tuple[Row, str]], patterns: Sequence[str]
 ) -> list[tuple[Row, str]]:
     names = {chosen: _names(*chosen) for chosen in candidates}
-    for pattern in models:
-        if not any(fnmatchcase(name, pattern.lower()) for own in names.values() for name in own):
+    found: set[tuple[Row, str]] = set()
+    for pattern in patterns:
+        fits = {c for c in candidates if any(fnmatchcase(n, pattern.lower()) for n in names[c])}
+        if not fits:
             known = dict.fromkeys(name for own in names.values() for name in own)
-            owner, _, argument = what.partition(": ")
             checks.known(owner, argument, pattern, known)
-    return [
-        chosen
-        for chosen in candidates
-        if any(fnmatchcase(name, p.lower()) for name in names[chosen] for p in models)
-    ]
+        found |= fits
+    return [chosen for chosen in candidates if chosen in found]
 
 
 def _names(row: Row, variant: str) -> list[str]:
@@ -267,24 +265,19 @@ def _slug(row: Row, variant: str) -> str:
 
 def label_of(row: Row, variant: str) -> str:
     r"""Returns the name of a row, or of our variant of it, in its table."""
-    place = _place(row)
+    place = ""  # what distinguishes it from others of its table with the same network
+    if row.control and row.fraction:
+        place = f"{row.control}, {100 * row.fraction:g} % of {row.dataset}"
+    elif row.control or row.inputs:
+        place = row.control or row.inputs
+    elif row.few_shot:
+        place = row.dataset.rpartition("-")[2].replace("shot", "-shot")
+    elif row.table == TABLES["widths"].number:
+        place = f"C={row.channels[0]}"
+    elif row.table == TABLES["limits"].number:
+        place = "ZINC without node features" if row.dataset == PLAIN_ZINC else row.dataset
     name = f"{row.model}, {place}" if place else row.model
     return f"{name} ({variant})" if variant else name
-
-
-def _place(row: Row) -> str:
-    r"""Returns what distinguishes a row from others of its table with the same network."""
-    if row.control and row.fraction:
-        return f"{row.control}, {100 * row.fraction:g} % of {row.dataset}"
-    if row.control or row.inputs:
-        return row.control or row.inputs
-    if row.few_shot:
-        return row.dataset.rpartition("-")[2].replace("shot", "-shot")
-    if row.table == TABLES["widths"].number:
-        return f"C={row.channels[0]}"
-    if row.table == TABLES["limits"].number:
-        return "ZINC without node features" if row.dataset == PLAIN_ZINC else row.dataset
-    return ""
 
 
 def variant_of(row: Row, variant: str) -> str:

@@ -10,7 +10,7 @@ from torch.nn import Module
 
 from fognn.data import open_user_data
 from fognn.experiments.protocols import protocol
-from fognn.experiments.recipes import recipe as by_recipe
+from fognn.experiments.protocols import recipe as by_recipe
 from fognn.experiments.tables import run_folder, runs_of
 from fognn.training import Config, Result, fit
 from fognn.training.config import setting_name

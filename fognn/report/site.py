@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.answer import sentence_of
+from fognn.experiments.differences import sentence_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable, run_entry
 from fognn.experiments.results import compare_frame
 from fognn.experiments.search import Choice

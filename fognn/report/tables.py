@@ -9,11 +9,9 @@ import pandas as pd
 from fognn.experiments.compared import chosen_entries, table_of
 from fognn.experiments.differences import Difference, difference_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
-from fognn.experiments.rates import rates_frame
 from fognn.experiments.results import compare_frame, frame_of, table_csv
-from fognn.experiments.row_net import name_of
-from fognn.experiments.rows import get_row, rows
-from fognn.experiments.search import Choice, choices_of, without_trials
+from fognn.experiments.rows import get_row, name_of, rows
+from fognn.experiments.search import Choice, choices_of, rates_frame, without_trials
 from fognn.experiments.tables import TABLES, label_of
 from fognn.experiments.wording import METRICS, NONE, Metric, pluralize
 from fognn.models import list_models
@@ -87,7 +85,7 @@ def read_table(
     r"""Reads a table: :func:`fognn.experiments.results.table_frame`, and all lines of the ledger,
     with the trials of searches."""
     entries = ledger_of(table, results).entries()
-    shown = without_trials(entries, choices_of(table, results).read())
+    shown = without_trials(entries, choices_of(table, results).entries())
     return frame_of(table, shown, at, over, minus), entries
 
 
@@ -250,7 +248,7 @@ def read_comparisons(results: Path) -> dict[str, tuple[list[LedgerEntry], list[C
     found = {}
     for file in sorted((results / "compare").glob("*.jsonl")):
         table = table_of(file.stem)
-        choices = choices_of(table, results).read()
+        choices = choices_of(table, results).entries()
         entries = chosen_entries(ledger_of(table, results).entries(), choices)
         if entries:
             found[file.stem] = (entries, choices)

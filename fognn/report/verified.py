@@ -2,7 +2,7 @@ r"""The lines of the command ``fognn verify``."""
 
 from collections.abc import Sequence
 
-from fognn.experiments.verification import Check, Verification
+from fognn.experiments.kept import Check, Verification
 from fognn.experiments.wording import NONE, joined
 
 __all__ = ["show_verification"]

@@ -3,9 +3,9 @@ r"""The result of a finished run, stored in ``result.json``."""
 import math
 import statistics
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from fognn.training.config import Config
 from fognn.training.environment import environment, peak_memory
@@ -15,7 +15,9 @@ from fognn.utils.files import write_whole
 
 __all__ = ["Result", "Scores", "summarise"]
 
-Scores = dict[str, dict[str, float]]
+# JSON has no NaN: the ledger has null for a score that is not finite.
+_Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
+Scores = dict[str, dict[str, _Number]]
 
 
 class Result(BaseModel):

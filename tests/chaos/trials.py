@@ -37,7 +37,7 @@ COMPARE = "compare graphs.npz --hosts gcn --seeds 2 --budget 2000 --rates 0.01 -
 SWEEP = [*COMPARE.split(), "--set", "training.epochs=3"]
 WRITER = """
 import sys
-from fognn.experiments.json_lines import JsonLines, KeyedLine
+from fognn.experiments.ledger import JsonLines, KeyedLine
 ledger = JsonLines(sys.argv[1], KeyedLine)
 for number in range(int(sys.argv[3])):
     ledger.add(KeyedLine(key=f"{sys.argv[2]}-{number}"))

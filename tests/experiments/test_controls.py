@@ -14,13 +14,13 @@ from ledger_entries import entry
 
 from fognn.experiments import Row, config_of, get_row, rows
 from fognn.experiments.comparison import compare
-from fognn.experiments.keep import enter
+from fognn.experiments.kept import enter
 from fognn.experiments.ledger import Ledger
 from fognn.experiments.protocols import command_of, protocol
-from fognn.experiments.row_net import build, model_settings, name_of
+from fognn.experiments.rows import build, model_settings, name_of
 from fognn.experiments.rows import _rows, rows_of
 from fognn.experiments.tables import _known_runs, plan, run_folder, runs_of
-from fognn.experiments.verification import verify
+from fognn.experiments.kept import verify
 from fognn.models import TASKS, count_parameters, equal_size
 from fognn.models.weights import read_weights
 from fognn.report.measurements import read_measurements

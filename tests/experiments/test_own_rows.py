@@ -11,12 +11,12 @@ from tiny_own_rows import small_plan, use_small_rows
 import fognn
 from fognn.experiments import Row, config_of, extra_rows, get_row, protocol, rows
 from fognn.experiments.comparison import compare
-from fognn.experiments.keep import add_run, enter
+from fognn.experiments.kept import add_run, enter
 from fognn.experiments.ledger import Ledger
-from fognn.experiments.row_net import build, name_of
+from fognn.experiments.rows import build, name_of
 from fognn.experiments.rows import rows_of
 from fognn.experiments.tables import TABLES, plan, run_folder, runs_of
-from fognn.experiments.verification import verify
+from fognn.experiments.kept import verify
 from fognn.models import count_parameters
 from fognn.models.weights import read_weights
 from fognn.training import evaluate, fit

@@ -10,7 +10,7 @@ from fognn.data.catalog import CATALOG
 from fognn.data.graph_files import write_graphs
 from fognn.experiments import Row, config_of, extra_rows, protocol, rows
 from fognn.experiments.protocols import command_of
-from fognn.experiments.row_net import name_of
+from fognn.experiments.rows import name_of
 from fognn.experiments.tables import TABLES, plan
 from fognn.models import count_parameters, list_models
 from fognn.training import TrainingConfig

@@ -14,8 +14,8 @@ from fognn.data.graph_files import write_graphs
 from fognn.experiments import Row, config_of, protocol
 from fognn.experiments.comparison import compare
 from fognn.experiments.protocols import command_of
-from fognn.experiments.recipes import RECIPES, recipe
-from fognn.experiments.row_net import build, name_of
+from fognn.experiments.protocols import RECIPES, recipe
+from fognn.experiments.rows import build, name_of
 from fognn.experiments.rows import rows_of
 from fognn.experiments.tables import plan, runs_of
 from fognn.models import count_parameters

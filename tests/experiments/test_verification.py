@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from kept_runs import kept_run, use_tiny_data
 
-from fognn.experiments.keep import enter
+from fognn.experiments.kept import enter
 from fognn.experiments.tables import plan
-from fognn.experiments.verification import Check, verify
+from fognn.experiments.kept import Check, verify
 
 FILE = Path("weights/zinc/gat.safetensors")
 LEDGER = Path("results/zinc.jsonl")

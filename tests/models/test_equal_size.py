@@ -1,7 +1,7 @@
 import pytest
 
 from fognn.experiments import get_row
-from fognn.experiments.row_net import model_settings, name_of
+from fognn.experiments.rows import model_settings, name_of
 from fognn.models import TASKS, count_parameters, create_model, equal_size
 from fognn.nn.fog_controls import FOG_KINDS
 

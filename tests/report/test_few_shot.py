@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fognn.experiments.verification import Verification
+from fognn.experiments.kept import Verification
 from fognn.report.few_shot import prediction_table, write_prediction
 from fognn.report.verified import show_verification
 from fognn.training import FewShotPrediction

@@ -1,0 +1,295 @@
+r"""Where runs are trained: in this process, in worker processes of this machine, or on Ray.
+
+Each is a pool of the same form: ``size`` is the number of runs at a time, ``start`` trains a run
+and returns a :class:`~concurrent.futures.Future` of an :obj:`Answer`, ``stop`` asks runs to save
+their state, and ``close`` ends all that still run. The ``given`` arguments are Python objects for
+:func:`~fognn.training.fit`.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from filelock import FileLock, Timeout
+
+from fognn.training import Config, Stopped, fit
+from fognn.training.environment import cores
+from fognn.utils.files import user_path, write_whole
+from fognn.utils.own_code import asked, import_asked, import_file
+
+__all__ = ["GRACE", "Answer", "Here", "Pool", "RayPool", "Workers", "open_pool", "problem_of"]
+
+# Seconds for interrupted runs to finish a step, which can take seconds, and to write a checkpoint.
+GRACE = 60.0
+# Seconds to wait for the lock of a run whose earlier process still saves its state.
+_LOCKED = 30.0
+# Seconds until a new file on shared storage is visible on other machines.
+_SEEN = 30.0
+# Maximum number of restarts of a run whose machine is lost.
+_LOSSES = 10
+
+# Why a run failed (empty if it did not), and the files of its folder if another machine has them.
+Answer = tuple[str, dict[str, bytes]]
+
+
+def open_pool(
+    workers: int | Literal["auto"], ray: str | None = None, shared: bool = False, quiet: bool = True
+) -> "Pool":
+    r"""Returns the pool for the arguments of :func:`fognn.experiments.reproduce`."""
+    if workers != "auto" and (not isinstance(workers, int) or workers < 1):
+        raise ValueError(f"reproduce: workers must be a positive int or 'auto', got {workers!r}")
+    count = cores() if workers == "auto" else workers
+    if ray is not None:
+        return RayPool(ray, count, shared)
+    return Here(quiet) if count == 1 else Workers(count)
+
+
+class Here:
+    r"""Trains one run at a time in this process, which takes no time to start. On a terminal it
+    shows the epochs of each run, unless it is quiet."""
+
+    size = 1
+
+    def __init__(self, quiet: bool = True) -> None:
+        self.quiet = quiet or not sys.stderr.isatty()
+
+    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> "Future[Answer]":
+        future: Future[Answer] = Future()
+        try:
+            _train(config, folder, given, self.quiet)
+            future.set_result(("", {}))
+        except Exception as error:
+            future.set_result((_reason(error), {}))
+        return future
+
+    def stop(self, running: "Iterable[Future[Answer]]") -> None:
+        r"""Nothing: Ctrl-C stops the run itself."""
+
+    def close(self) -> None:
+        r"""Nothing."""
+
+
+class Workers:
+    r"""Worker processes of this machine, each with an executor of its own, so that one that is
+    killed does not affect the others. They stay alive over runs, and end when this process ends,
+    in any way."""
+
+    def __init__(self, count: int) -> None:
+        self.size = count
+        self.workers: list[_Worker] = []
+
+    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> "Future[Answer]":
+        self.workers = [one for one in self.workers if not one.killed]
+        worker = next((one for one in self.workers if one.run is None or one.run.done()), None)
+        if worker is None:
+            worker = _Worker()
+            self.workers.append(worker)
+        worker.run = worker.executor.submit(_train_in_worker, config, folder, given)
+        return worker.run
+
+    def stop(self, running: "Iterable[Future[Answer]]") -> None:
+        for worker in self.workers:
+            if worker.run is not None and not worker.run.done():
+                worker.signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.signal(signal.SIGKILL)
+            worker.executor.shutdown(wait=False, cancel_futures=True)
+
+
+class _Worker:
+    def __init__(self) -> None:
+        self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+        self.process: Future[int] = self.executor.submit(os.getpid)
+        self.run: Future[Answer] | None = None
+
+    @property
+    def killed(self) -> bool:
+        done = self.run is not None and self.run.done()
+        return done and isinstance(self.run.exception(), BrokenProcessPool)  # type: ignore[union-attr]
+
+    def signal(self, number: int) -> None:
+        with suppress(BrokenProcessPool, ProcessLookupError):  # it has ended
+            os.kill(self.process.result(GRACE), number)
+
+
+def _begin() -> None:
+    r"""Prepares a worker process."""
+    os.setsid()  # Ctrl-C is for the parent, which asks the workers to save their state
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    import_asked()
+
+
+def _follow_parent() -> None:
+    r"""Ends this process when its parent ends; a run saves its state first."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(GRACE / 6)
+    os._exit(1)
+
+
+class RayPool:
+    r"""Tasks on a Ray cluster, one with one core and one thread for each run. Ray restarts a task
+    whose worker or machine is lost on another one.
+
+    If the machines share the folder of the runs, a restarted run resumes from its last checkpoint.
+    Otherwise, a run is trained in a temporary folder of its machine, and its files are sent back
+    when it finishes, fails or is interrupted; after the loss of a machine, it resumes from the
+    files that existed when it was started.
+
+    fognn must be installed on every machine, and each machine uses its own ``FOGNN_DATA``. A file
+    that the user imports, with layers of their own, must have the same path on every machine.
+
+    Args:
+        address (str): The address of a running cluster (``"auto"`` for that of this machine), or
+            ``"local"`` to start one on this machine, which ends with the pool.
+        workers (int): Number of cores of a ``"local"`` cluster.
+        shared (bool, optional): Whether all machines share the run folders. (default: :obj:`False`)
+    """
+
+    size = sys.maxsize  # Ray queues tasks, and an autoscaling cluster depends on that queue
+
+    def __init__(self, address: str, workers: int = 1, shared: bool = False) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise ImportError("ray is not installed: pip install 'fognn[cluster]'") from error
+        self.ray, self.shared = ray, shared or address == "local"
+        self.refs: dict[Future[Answer], Any] = {}
+        self.started = not ray.is_initialized()
+        if self.started:
+            options: dict[str, Any] = {"address": address}
+            if address == "local":  # for these runs only: no dashboard, a small object store
+                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+                options = {"num_cpus": workers, "include_dashboard": False}
+                options["object_store_memory"] = 256 * 2**20
+            ray.init(**options, log_to_driver=False, logging_level="ERROR")
+        # SPREAD: runs are distributed evenly over the machines.
+        options = {"num_cpus": 1, "max_retries": _LOSSES, "scheduling_strategy": "SPREAD"}
+        self.remote = ray.remote(**options, max_calls=1)(train_on_ray)
+
+    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> "Future[Answer]":
+        if config.data.folder is not None:
+            place = str(user_path(config.data.folder).resolve())
+            config = config.with_values({"data.folder": place})
+        files = None if self.shared else files_of(folder)
+        ref = self.remote.remote(config.to_dict(), str(folder.resolve()), given, files, asked())
+        future: Future[Answer] = ref.future()
+        self.refs[future] = ref
+        return future
+
+    def stop(self, running: "Iterable[Future[Answer]]") -> None:
+        for future in running:
+            self.ray.cancel(self.refs[future])  # raises KeyboardInterrupt in the task
+
+    def close(self) -> None:
+        if self.ray.is_initialized():
+            for future, ref in self.refs.items():
+                if not future.done():
+                    self.ray.cancel(ref, force=True)
+            if self.started:
+                self.ray.shutdown()
+
+
+Pool = Here | Workers | RayPool
+
+
+def train_on_ray(
+    config: dict[str, Any],
+    folder: str,
+    given: dict[str, Any],
+    files: dict[str, bytes] | None,
+    imported: str | None,
+) -> Answer:
+    r"""Trains or resumes a run on the machine where it is called: in its folder, or in a temporary
+    one with the files of its folder, which are sent back."""
+    if imported:
+        import_file(imported)
+    run = Config.from_dict(config)
+    if files is None:
+        return _train_in_worker(run, Path(folder), given)
+    with tempfile.TemporaryDirectory(prefix="fognn-") as place:
+        own = Path(place) / Path(folder).parent.name / Path(folder).name
+        put_files(files, own)
+        reason, _ = _train_in_worker(run, own, given, named=folder)
+        return reason, files_of(own)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    r"""Returns the contents of the files of a run folder, by name."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith((".lock", ".tmp-"))
+    }
+
+
+def put_files(files: dict[str, bytes], folder: Path) -> None:
+    r"""Writes the files of a run folder, ``result.json`` last, because it marks a finished run."""
+    for name in sorted(files, key=lambda name: (name == "result.json", name)):
+        with write_whole(folder / name) as temporary:
+            temporary.write_bytes(files[name])
+
+
+def _train_in_worker(config: Config, *arguments: Any, **options: Any) -> Answer:
+    try:
+        _train(config, *arguments, **options)
+    except (Exception, Stopped) as error:
+        return _reason(error), {}
+    return "", {}
+
+
+def _train(
+    config: Config, folder: Path, given: dict[str, Any], quiet: bool = True, named: str = ""
+) -> None:
+    r"""Trains a run with one thread, resumes an interrupted one, or finds a finished one.
+
+    On small graphs several runs with one thread do more steps than one run with several, and
+    threads that wait for each other make a step ten times as slow on a busy machine.
+    """
+    if (folder / ".lock").exists():
+        with suppress(Timeout):  # fit names the folder
+            FileLock(folder / ".lock").acquire(timeout=_LOCKED).lock.release()
+    if config.machine.threads is None:
+        config = config.with_values({"machine.threads": 1})
+    command = f"fognn train --config {named}/config.yaml -o {named}" if named else None
+    fit(config, folder, command=command, quiet=quiet, **given)
+
+
+def problem_of(future: "Future[Answer]", folder: Path) -> str:
+    r"""Returns why a run has failed, empty if it has not; first writes its files if they were sent
+    from another machine."""
+    error = future.exception()
+    if error is not None:
+        return _reason(error)[:300]
+    reason, files = future.result()
+    put_files(files, folder)
+    deadline = time.monotonic() + _SEEN
+    while not reason and not (folder / "result.json").exists():
+        if time.monotonic() > deadline:
+            return f"the machine of the run does not share {folder}"
+        time.sleep(0.2)
+    return reason
+
+
+def _reason(error: BaseException) -> str:
+    r"""Returns one line that says why a run failed."""
+    if isinstance(error, BrokenProcessPool):
+        return "its worker process was killed, by a user or because the machine has no memory left"
+    if isinstance(error, Stopped):
+        return str(error)
+    return " ".join(f"{type(error).__name__}: {error}".split())
