@@ -32,8 +32,6 @@ RESULTS = ROOT / "results"
 PINNED = Path(__file__).with_name("pinned.json")
 LEDGERS = sorted(p for p in RESULTS.rglob("*.jsonl") if "searches" not in p.parts)
 SHORT = "train cluster {} --set data.fraction=0.0008 --batch-size 4 -q --set machine.threads=1"
-# The validation loss of a network in its first epochs multiplies the last digits by thousands.
-TRAIN = ("train_loss", "train_balanced")
 DECIMALS = re.compile(r"[-−+]?\d+\.\d{3,}")
 
 
@@ -126,7 +124,8 @@ def training(folder: Path) -> list[dict[str, float]]:
         command(*words, folder=folder)
         with open(place / "metrics.csv", newline="") as file:
             for row in csv.DictReader(file):
-                found.append({k: float(row[k]) for k in row if k == "lr" or k.startswith(TRAIN)})
+                # Accuracies jump, and the validation loss multiplies last digits by thousands.
+                found.append({key: float(row[key]) for key in ("epoch", "lr", "train_loss")})
         result = json.loads((place / "result.json").read_text())
         found.append({"fingerprint": result["fingerprint"], "parameters": result["parameters"]})
     return found
