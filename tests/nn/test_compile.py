@@ -1,6 +1,7 @@
 """FOG and every host beside it trace without a graph break, and export."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -79,6 +80,19 @@ def test_compile_with_inductor(name: str) -> None:
     out = first(torch.compile(layer, fullgraph=True)(*args))
     out.sum().backward()
     torch.testing.assert_close(out, first(layer(*args)), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_ahead_of_time(tmp_path: Path) -> None:
+    layer = LAYERS["GAT+FOG"]().eval()
+    shapes = (({0: Dim("nodes", min=2)}, {1: Dim("edges", min=2)}),)
+    with torch.no_grad():
+        program = export(layer, inputs("GAT"), dynamic_shapes=shapes)
+        path = torch._inductor.aoti_compile_and_package(
+            program, package_path=str(tmp_path / "layer.pt2")
+        )
+        loaded, args = torch._inductor.aoti_load_package(path), inputs("GAT", 33, 100)
+        torch.testing.assert_close(loaded(*args), layer(*args))
 
 
 def test_compile_with_other_forms_of_edge_index() -> None:
