@@ -191,10 +191,9 @@ def compare(
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
     _check_data([trial for run in planned for trial in grid(run, tries)], results, opened)
     failed: dict[str, str] = {}
-    with Sweep(
-        len(planned) * (len(tries) + (seeds or 1) - 1), runs, results, given,
-        command=command, quiet=quiet, workers=workers, ray=ray, shared=shared,
-    ) as sweep:  # fmt: skip
+    total = len(planned) * (len(tries) + (seeds or 1) - 1)
+    where = {"workers": workers, "ray": ray, "shared": shared}
+    with Sweep(total, runs, results, where, given, command=command, quiet=quiet) as sweep:
 
         def train(some: Sequence[ComparedRun]) -> Summary:
             summary = sweep.train(some)

@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 from filelock import FileLock
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fognn.experiments.protocols import command_of
 from fognn.experiments.rows import TABLES, rows_of
@@ -76,12 +69,9 @@ Line = TypeVar("Line", bound=KeyedLine)
 class JsonLines(Generic[Line]):
     r"""A file with one JSON object per line and unique keys, to which several processes can write.
 
-    The file is replaced in one step, so readers need no lock; writers take one. An invalid line,
-    such as one of another version, is skipped with a warning, and stays in the file as it is.
-
-    Args:
-        path (Path): The file. It need not exist.
-        kind (type): The pydantic model of a line.
+    The file need not exist. It is replaced in one step, so readers need no lock; writers take one.
+    An invalid line, such as one of another version, is skipped with a warning, and stays in the
+    file as it is.
     """
 
     def __init__(self, path: str | Path, kind: type[Line]) -> None:
@@ -97,11 +87,8 @@ class JsonLines(Generic[Line]):
         self.change(lambda _: [line])
 
     def change(self, function: Callable[[list[Line]], Sequence[Line]]) -> None:
-        r"""Adds or replaces several lines in one step, while no other process writes.
-
-        Args:
-            function (Callable): Takes the valid lines and returns those to add or to replace.
-        """
+        r"""Adds or replaces several lines in one step, while no other process writes: a function
+        takes the valid lines and returns the new ones."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=_TIMEOUT):
             lines = self._lines()
@@ -140,39 +127,22 @@ def _valid_result(content: dict[str, Any]) -> dict[str, Any]:
 
 
 class LedgerEntry(KeyedLine):
-    r"""A line of the ledger: one finished run.
+    r"""A line of the ledger: one finished run."""
 
-    Args:
-        key (str): The unique name of the run, :attr:`fognn.experiments.tables.Run.key`.
-        table (str): Its table, ``"compare/NAME"`` or ``"runs"``.
-        row (str): The id of its row, such as ``"zinc/gcn+fog"``; empty in ``"runs"``.
-        variant (str): As in :class:`fognn.experiments.tables.Run`.
-        label (str): As in :class:`fognn.experiments.tables.Run`.
-        model (str): Name of the network.
-        data (str): Name of the dataset.
-        seed (int): The seed.
-        config (dict): All settings, as in ``config.yaml``, without folders.
-        result (dict): As in ``result.json``, see :class:`fognn.training.Result`; its ``command``
-            repeats the run from a fresh clone.
-        curve (dict): Lists with a number for each epoch: ``"epoch"``, ``"lr"``, ``"train_loss"``,
-            ``"val_loss"``, ``"train"`` and ``"val"`` (the metric over items), ``"seconds"``. A
-            number that is not finite is :obj:`None`.
-        finished (str): The time of its end, in ISO format and UTC.
-        weights (str, optional): The SHA-256 of the file of its weights, if they are kept, see
-            :mod:`fognn.experiments.kept`. (default: :obj:`None`)
-    """
-
-    table: str
-    row: str
+    table: str  # "compare/NAME" for a comparison, "runs" for a run that is in no table
+    row: str  # the id of its row, such as "zinc/gcn+fog"
     variant: str
     label: str
     model: str
     data: str
     seed: int
-    config: dict[str, Any]
+    config: dict[str, Any]  # all settings, as in config.yaml, without folders
+    # As in result.json; the command repeats the run from a fresh clone.
     result: Annotated[dict[str, Any], AfterValidator(_valid_result)]
+    # Numbers of each epoch, the metric over items; None if one is not finite.
     curve: dict[str, list[float | int | None]]
-    finished: str
+    finished: str  # in ISO format and UTC
+    # The SHA-256 of the file of its weights, if they are kept, see fognn.experiments.kept.
     weights: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
 
     @cached_property
@@ -184,10 +154,6 @@ class LedgerEntry(KeyedLine):
     def table_run(self) -> TableRun:
         r"""The run of the table."""
         return TableRun(self.table, self.row, self.variant, self.label, self.run)
-
-    def with_weights(self, checksum: str | None) -> "LedgerEntry":
-        r"""Returns the line with another checksum of weights."""
-        return self.model_copy(update={"weights": checksum})
 
     @model_validator(mode="after")
     def _consistent(self) -> "LedgerEntry":
@@ -230,11 +196,8 @@ def readable(results: str | Path) -> Path:
 
 
 def ledger_entry(run: Run, folder: Path) -> LedgerEntry:
-    r"""Returns the ledger line of a finished run.
-
-    Raises:
-        ValueError: If the folder holds another run, or one that has not finished.
-    """
+    r"""Returns the ledger line of a finished run; raises if the folder holds another run, or one
+    that has not finished."""
     result, config = Result.read(folder), Config.read(Path(folder) / "config.yaml")
     differences = config.differences(run.config)
     if differences:

@@ -275,35 +275,33 @@ def recipe(
     config = config.with_values(of_data)
     task = task_of(config.data, opened)
     if task is not None and not is_python_name(config.model.name):
-        fitting = {k: v for k, v in usual.items() if _fits(k, config.model.name, task)}
-        own = {k: v for k, v in (fitting | given).items() if k.startswith("model.")}
-        settings = _network(config, {k.removeprefix("model."): v for k, v in own.items()}, task)
-        config = dataclasses.replace(config, model=ModelConfig(config.model.name, settings))
+        network = config.model.name
+        fitting = {k: v for k, v in usual.items() if _fits(k, network, task)} | given
+        settings = {
+            k.removeprefix("model."): v for k, v in fitting.items() if k.startswith("model.")
+        }
+        if opened is not None and "norm" in config.model.settings:
+            settings = {"norm": config.model.settings["norm"], **settings}  # for sampled neighbours
+        if not settings.keys() & set(_WIDTHS):
+            host = network.removesuffix("+fog")
+            shared = {key: value for key, value in settings.items() if key not in FOG_SETTINGS}
+            settings |= budget_settings(host, task, BUDGET, **shared)[network]
+        settings.setdefault("channels", 36)
+        # All settings, so that none is taken from the paper's row.
+        settings |= default_settings(network, settings)
+        config = dataclasses.replace(config, model=ModelConfig(network, settings))
     return config.with_values(given)
 
 
 def _fits(setting: str, model: str, task: Task) -> bool:
     r"""Whether a setting of a recipe is one of this network on these data."""
-    host = None if model == "fog" else HOSTS[model.removesuffix("+fog")]
     if setting == "model.edge_features":
+        host = HOSTS.get(model.removesuffix("+fog"))  # None for FOG alone
         edges = task.edge_tokens is not None or task.edge_channels is not None
         return edges and (host is None or "edge_dim" in host.given or host.edges == "features")
     if setting == "model.readout":
         return task.level == "graph"
     return not setting.startswith("model.fog_") or model.endswith("fog")
-
-
-def _network(config: Config, settings: dict[str, Any], task: Task) -> dict[str, Any]:
-    r"""Returns all settings of the network, so that none is taken from the paper's row."""
-    name, before = config.model.name, config.model.settings
-    if is_user_data(config.data) and "norm" in before:
-        settings = {"norm": before["norm"], **settings}  # for sampled neighbours
-    if not settings.keys() & set(_WIDTHS):
-        host = name.removesuffix("+fog")
-        shared = {key: value for key, value in settings.items() if key not in FOG_SETTINGS}
-        settings = settings | budget_settings(host, task, BUDGET, **shared)[name]
-    settings.setdefault("channels", 36)
-    return settings | default_settings(name, settings)
 
 
 def default_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,10 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
-from fognn.data.catalog import dataset_info, where
 from fognn.experiments.kept import add_to_ledger
 from fognn.experiments.ledger import LedgerEntry, ledger_of, relabelled
 from fognn.experiments.protocols import command_of
@@ -18,7 +16,6 @@ from fognn.experiments.search import Choice, Settings, search_rates, trials
 from fognn.experiments.tables import Run, TableRun, runs_of
 from fognn.experiments.workers import GRACE, Answer, Pool, open_pool, problem_of
 from fognn.training import Result, Stopped
-from fognn.training.data import few_shot, open_split
 from fognn.training.progress import duration
 from fognn.training.run_folder import check_folder
 from fognn.training.signals import StopSignals
@@ -49,46 +46,35 @@ class Summary:
         return "\n".join(lines)
 
 
+@dataclass
 class Sweep:
     r"""Trains runs, several at a time, and adds each to the ledger of its table when it finishes.
     A context manager: its worker processes stay alive from one call of :meth:`train` to the next,
-    and its counter on standard error goes on.
+    and its counter on standard error goes on. The arguments are those of :func:`reproduce`, and:
 
     Args:
         total (int): Number of runs, for the counter.
-        runs (Path): The folder of the run folders.
-        results (Path): The folder of the ledgers.
+        where (dict, optional): The arguments of :func:`~fognn.experiments.workers.open_pool`.
         given (dict, optional): Python objects, as further arguments of :func:`fognn.training.fit`,
-            by the name of the network. (default: none)
-        again, command, weights, quiet: As in :func:`reproduce`.
-        **where: The other arguments of :func:`~fognn.experiments.workers.open_pool`.
+            by the name of the network.
     """
 
-    def __init__(
-        self,
-        total: int,
-        runs: Path,
-        results: Path,
-        given: Mapping[str, dict[str, Any]] | None = None,
-        *,
-        again: bool = False,
-        command: str = "the same command",
-        weights: str | Path | None = None,
-        quiet: bool = False,
-        **where: Any,
-    ) -> None:
-        self.total, self.runs, self.results, self.given = total, runs, results, given or {}
-        self.again, self.command, self.weights, self.quiet = again, command, weights, quiet
-        self.where = where
-        self.pool: Pool | None = None
-        self.done: set[str] = set()
+    total: int
+    runs: Path
+    results: Path
+    where: dict[str, Any]
+    given: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    again: bool = False
+    command: str = "the same command"
+    weights: str | Path | None = None
+    quiet: bool = False
 
     def __enter__(self) -> "Sweep":
+        self.pool: Pool | None = None
+        self.done: set[str] = set()
         return self
 
-    def __exit__(
-        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.pool is not None:
             self.pool.close()
 
@@ -100,12 +86,10 @@ class Sweep:
         self.done.update(skipped)
         trained: list[str] = []
         failed: dict[str, str] = {}
-        if todo and self.pool is None:
-            self._check_images(todo)
-            self.pool = open_pool(quiet=self.quiet, **self.where)
         try:
-            if self.pool is not None:
-                self._train(self.pool, todo, trained, failed)
+            if todo:
+                self.pool = self.pool or open_pool(**self.where, quiet=self.quiet)
+                self._train(self.pool, deque(todo), trained, failed)
         except Stopped as stop:
             raise Stopped(
                 f"stopped: {len(skipped) + len(trained)} of {len(planned)} runs are finished, the "
@@ -114,42 +98,42 @@ class Sweep:
         return Summary(tuple(trained), tuple(skipped), failed, time.monotonic() - begin)
 
     def _train(
-        self, pool: Pool, todo: Sequence[Run], trained: list[str], failed: dict[str, str]
+        self, pool: Pool, queue: deque[Run], trained: list[str], failed: dict[str, str]
     ) -> None:
-        queue, tried = deque(todo), set[str]()
         running: dict[Future[Answer], Run] = {}
+        tried: set[str] = set()
 
-        def problem(future: Future[Answer], run: Run) -> str:
+        def end(future: Future[Answer]) -> str:
+            run = running.pop(future)
             folder = run.folder(self.runs)
             reason = problem_of(future, folder)
             if not reason:
                 add_to_ledger(run, folder, self.results, self.weights)
                 trained.append(run.key)
-                self._ended(run, str(Result.read(folder)))
+                self._count(run, str(Result.read(folder)))
+            elif run.key in tried:
+                failed[run.key] = reason
+                self._count(run, f"failed: {reason}")
+            elif not signals.asked:
+                tried.add(run.key)
+                queue.append(run)
+                self._note(f"{run.key} failed, will be tried again: {reason}")
             return reason
 
         with StopSignals() as signals:
-            while (queue or running) and not signals.asked:
+            while queue or running:
                 while queue and len(running) < pool.size:
                     run = queue.popleft()
                     given = self.given.get(run.config.model.name, {})
                     running[pool.start(run.config, run.folder(self.runs), given)] = run
                 for future in wait(running, 0.5, FIRST_COMPLETED).done:
-                    run = running.pop(future)
-                    reason = problem(future, run)
-                    if reason and run.key in tried:
-                        failed[run.key] = reason
-                        self._ended(run, f"failed: {reason}")
-                    elif reason:
-                        tried.add(run.key)
-                        queue.append(run)
-                        self._note(f"{run.key} failed, will be tried again: {reason}")
-            if queue or running:
-                self._note("stopping: each run finishes its step and saves its state")
-                pool.stop(running)
-                for future in wait(running, GRACE).done:
-                    problem(future, running[future])
-                raise Stopped("stopped")
+                    end(future)
+                if signals.asked and (queue or running):
+                    self._note("stopping: each run finishes its step and saves its state")
+                    pool.stop()
+                    for future in wait(running, GRACE).done:
+                        end(future)
+                    raise Stopped("stopped")
 
     def _collect(self, planned: Sequence[Run]) -> tuple[list[Run], list[str]]:
         r"""Adds finished runs to the ledgers that do not have them, and keeps their weights.
@@ -161,25 +145,18 @@ class Sweep:
         for run in planned:
             folder = run.folder(self.runs)
             trained = (folder / "result.json").exists()
-            if run.key in left:
-                if trained:
-                    _rename(folder)
+            if trained and run.key in left:
+                count = len(list(folder.parent.glob(f"{folder.name}-before-*")))
+                folder.rename(folder.with_name(f"{folder.name}-before-{count + 1}"))
             elif trained:
                 add_to_ledger(run, folder, self.results, self.weights)
-            elif (entry := relabelled(known[run.key], run)) != known[run.key]:
-                ledger_of(run.table, self.results).add(entry)
+            elif (
+                run.key not in left and (line := relabelled(known[run.key], run)) != known[run.key]
+            ):
+                ledger_of(run.table, self.results).add(line)
         return todo, [run.key for run in planned if run.key not in left]
 
-    def _check_images(self, todo: Sequence[Run]) -> None:
-        r"""Raises for images that are not here and cannot be downloaded: one line, and not one for
-        each run."""
-        images = [run.config for run in todo if few_shot(run.config.data)]
-        for config in {config.data.name: config for config in images}.values():
-            here = where(dataset_info(config.data.name), config.data.folder) != "no"
-            if not here and self.where.get("ray") is None:
-                open_split(config, "train")
-
-    def _ended(self, run: Run, text: str) -> None:
+    def _count(self, run: Run, text: str) -> None:
         self.done.add(run.key)
         self.total = max(self.total, len(self.done))
         self._note(f"[{len(self.done)}/{self.total}] {run.key}: {text}")
@@ -218,8 +195,9 @@ def reproduce(
         workers (int or str, optional): Number of runs at a time, with one thread each unless
             ``machine.threads`` is set; ``"auto"`` is the number of cores. With one, all runs are
             trained in this process. (default: :obj:`1`)
-        ray (str, optional): Trains on a Ray cluster instead: its address, or ``"local"`` for one
-            on this machine with ``workers`` cores. (default: :obj:`None`)
+        ray (str, optional): Trains on a Ray cluster instead: its address, ``"auto"`` for that of
+            this machine, or ``"local"`` for a new one on this machine with ``workers`` cores.
+            (default: :obj:`None`)
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
         settings (Callable, optional): Returns the learning rates and weight decays that a run tries
             first, see :func:`fognn.experiments.search.search_rates`. (default: no search)
@@ -229,17 +207,15 @@ def reproduce(
             (default: :obj:`False`)
         command (str, optional): The command that resumes the runs, for messages.
             (default: :obj:`"the same command"`)
-        weights (str, optional): The folder in which the weights of each row's first seed are kept.
+        weights (str, optional): The folder in which the weights of one run of each row are kept.
             (default: ``weights`` beside ``results``)
     """
     runs, results = user_path(runs), user_path(results)
     total, choices = len(planned), list[Choice]()
     if settings is not None:
         total += len(trials(planned, settings)) - len({(run.row, run.variant) for run in planned})
-    with Sweep(
-        total, runs, results, again=again, command=command, weights=weights, quiet=quiet,
-        workers=workers, ray=ray, shared=shared,
-    ) as sweep:  # fmt: skip
+    where = {"workers": workers, "ray": ray, "shared": shared}
+    with Sweep(total, runs, results, where, {}, again, command, weights, quiet) as sweep:
         if settings is not None:
             planned, choices = search_rates(planned, results, sweep.train, settings)
         summary = sweep.train(planned)
@@ -266,8 +242,8 @@ def _unfinished(
         check_folder(folder, run.config)  # raises before any run is trained
         started = (folder / "config.yaml").exists()
         trained = (folder / "result.json").exists()
-        missing = (started and not trained) or not (trained or run.key in known)
-        left += [run] if missing or run.key in again else []
+        if run.key in again or (started and not trained) or not (trained or run.key in known):
+            left.append(run)
     return sorted(left, key=lambda run: not run.folder(runs).exists())
 
 
@@ -277,17 +253,8 @@ def _measured(planned: Sequence[Run], results: Path) -> dict[str, LedgerEntry]:
     twins = {run.key: [run.key, *(twin.key for twin in runs_of(run.config))] for run in planned}
     tables = {key.rpartition("/")[0] for keys in twins.values() for key in keys}
     entries = {e.key: e for table in tables for e in ledger_of(table, results).entries()}
-    found = {
-        key: [entries[twin] for twin in keys if twin in entries] for key, keys in twins.items()
-    }
-    return {key: lines[0] for key, lines in found.items() if lines}
-
-
-def _rename(folder: Path) -> None:
-    number = 1
-    while (kept := folder.with_name(f"{folder.name}-before-{number}")).exists():
-        number += 1
-    folder.rename(kept)
+    found = {key: next((t for t in keys if t in entries), None) for key, keys in twins.items()}
+    return {key: entries[twin] for key, twin in found.items() if twin is not None}
 
 
 def dry_run(

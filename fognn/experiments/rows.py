@@ -102,25 +102,15 @@ class Row:
 def rows(
     table: int | None = None, dataset: str | None = None, model: str | None = None
 ) -> list[Row]:
-    r"""Returns the 72 rows of the paper's tables in their order, or those that match.
-
-    Args:
-        table (int, optional): The number of a table. (default: :obj:`None`)
-        dataset (str, optional): A dataset, as named in the paper; case is ignored.
-            (default: :obj:`None`)
-        model (str, optional): A network, as named in the paper; case is ignored.
-            (default: :obj:`None`)
-    """
+    r"""Returns the 72 rows of the paper's tables in their order, or those of a table (by number), a
+    dataset and a network, as named in the paper; case is ignored."""
     found = list(_rows("rows"))
     for name, value in (("table", table), ("dataset", dataset), ("model", model)):
-        if value is None:
-            continue
-        wanted = str(value).lower()
-        kept = [row for row in found if str(getattr(row, name)).lower() == wanted]
-        if not kept:
+        kept = [row for row in found if str(getattr(row, name)).lower() == str(value).lower()]
+        if value is not None and not kept:
             known = ", ".join(dict.fromkeys(str(getattr(row, name)) for row in found))
             raise ValueError(f"rows: {name} must be one of {known}, got {value!r}")
-        found = kept
+        found = found if value is None else kept
     return found
 
 

@@ -97,10 +97,19 @@ def choose(
         return None
     higher = known[next(iter(finished)).key].result["higher_is_better"]
     best = (max if higher else min)(finished, key=lambda trial: finished[trial])
-    names: dict[str, Any] = {k: getattr(run, k) for k in ("table", "row", "variant", "label")}
-    names |= {"metric": run.config.training.metric, "higher_is_better": higher}
-    names |= {"lr": best.lr, "weight_decay": best.weight_decay, "tried": tried}
-    return Choice(key=run.search_key, seed=run.config.seed, **names)
+    return Choice(
+        key=run.search_key,
+        table=run.table,
+        row=run.row,
+        variant=run.variant,
+        label=run.label,
+        seed=run.config.seed,
+        metric=run.config.training.metric,
+        higher_is_better=higher,
+        lr=best.lr,
+        weight_decay=best.weight_decay,
+        tried=tried,
+    )
 
 
 def _trial(run: Run, entry: LedgerEntry | None) -> Trial:
@@ -145,11 +154,9 @@ def search_rates(
     Args:
         planned (list): The runs of a table.
         results (str): The folder of the ledgers.
-        train (Callable): Trains runs and adds them to the ledgers:
-            :meth:`fognn.experiments.reproduce.Sweep.train`.
+        train (Callable): :meth:`fognn.experiments.reproduce.Sweep.train`.
         settings (Callable): Returns the learning rates and weight decays to try for a run.
-        skip_failed (bool, optional): If set to :obj:`True`, leaves out rows whose trials all fail.
-            (default: :obj:`False`, which raises)
+        skip_failed (bool, optional): Leaves out rows whose trials all fail. (default: raises)
 
     Returns:
         The runs with the chosen learning rates and weight decays, and the choices.

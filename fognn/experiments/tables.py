@@ -86,7 +86,7 @@ class TableRun(Run):
 
     @property
     def keeps_weights(self) -> bool:
-        r"""Whether its weights are kept: it is trained by the row's own protocol, on all of the
+        r"""Whether its weights can be kept: it is trained by the row's own protocol, on all of the
         data, and no earlier table has the same run."""
         if not self.follows_protocol or self.config.data.fraction < 1.0:
             return False
@@ -181,12 +181,11 @@ def plan(
         values (dict, optional): Settings to change, by name, such as
             ``{"training.batch_size": 4}``. (default: :obj:`None`)
     """
-    changes: dict[str, Any] = {"data.fraction": fraction, "training.epochs": epochs}
-    changes = {name: value for name, value in changes.items() if value is not None}
-    for name, value in (values or {}).items():
-        if (key := setting_name(name)) == "seed" or key in changes:
-            raise ValueError(f"plan: values must not have {key!r}, which is an argument")
-        changes[key] = value
+    changes = {setting_name(name): value for name, value in (values or {}).items()}
+    if "seed" in changes:
+        raise ValueError("plan: values must not have 'seed', which is an argument")
+    given = {"data.fraction": fraction, "training.epochs": epochs}
+    changes |= {name: value for name, value in given.items() if value is not None}
     if isinstance(seeds, int):
         seeds = range(checks.positive_int("plan", "seeds", seeds))
     chosen = _candidates(table, ours)

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -31,48 +30,31 @@ __all__ = ["GRACE", "Answer", "Here", "Pool", "RayPool", "Workers", "open_pool",
 
 # Seconds for interrupted runs to finish a step, which can take seconds, and to write a checkpoint.
 GRACE = 60.0
-# Seconds to wait for the lock of a run whose earlier process still saves its state.
-_LOCKED = 30.0
-# Seconds until a new file on shared storage is visible on other machines.
-_SEEN = 30.0
-# Maximum number of restarts of a run whose machine is lost.
-_LOSSES = 10
+_LOCKED = 30.0  # seconds to wait for a run whose earlier process still saves its state
+_SEEN = 30.0  # seconds until a new file on shared storage is visible on other machines
+_LOSSES = 10  # maximum number of restarts of a run whose machine is lost
 
 # Why a run failed (empty if it did not), and the files of its folder if another machine has them.
 Answer = tuple[str, dict[str, bytes]]
 
 
-def open_pool(
-    workers: int | Literal["auto"], ray: str | None = None, shared: bool = False, quiet: bool = True
-) -> "Pool":
-    r"""Returns the pool for the arguments of :func:`fognn.experiments.reproduce`."""
-    if workers != "auto" and (not isinstance(workers, int) or workers < 1):
-        raise ValueError(f"reproduce: workers must be a positive int or 'auto', got {workers!r}")
-    count = cores() if workers == "auto" else workers
-    if ray is not None:
-        return RayPool(ray, count, shared)
-    return Here(quiet) if count == 1 else Workers(count)
-
-
 class Here:
-    r"""Trains one run at a time in this process, which takes no time to start. On a terminal it
-    shows the epochs of each run, unless it is quiet."""
+    r"""Trains one run at a time in this process, which takes no time to start."""
 
     size = 1
 
     def __init__(self, quiet: bool = True) -> None:
-        self.quiet = quiet or not sys.stderr.isatty()
+        self.quiet = quiet or not sys.stderr.isatty()  # else the epochs of each run are shown
 
-    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> "Future[Answer]":
+    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> Future[Answer]:
         future: Future[Answer] = Future()
         try:
-            _train(config, folder, given, self.quiet)
-            future.set_result(("", {}))
+            future.set_result(train_run(config, folder, given, self.quiet))
         except Exception as error:
-            future.set_result((_reason(error), {}))
+            future.set_exception(error)
         return future
 
-    def stop(self, running: "Iterable[Future[Answer]]") -> None:
+    def stop(self) -> None:
         r"""Nothing: Ctrl-C stops the run itself."""
 
     def close(self) -> None:
@@ -88,40 +70,48 @@ class Workers:
         self.size = count
         self.workers: list[_Worker] = []
 
-    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> "Future[Answer]":
+    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> Future[Answer]:
         self.workers = [one for one in self.workers if not one.killed]
-        worker = next((one for one in self.workers if one.run is None or one.run.done()), None)
+        worker = next((one for one in self.workers if one.idle), None)
         if worker is None:
             worker = _Worker()
             self.workers.append(worker)
-        worker.run = worker.executor.submit(_train_in_worker, config, folder, given)
+        worker.run = worker.executor.submit(train_run, config, folder, given)
         return worker.run
 
-    def stop(self, running: "Iterable[Future[Answer]]") -> None:
-        for worker in self.workers:
-            if worker.run is not None and not worker.run.done():
-                worker.signal(signal.SIGTERM)
+    def stop(self) -> None:
+        self._signal(signal.SIGTERM)
 
     def close(self) -> None:
+        self._signal(signal.SIGKILL)
         for worker in self.workers:
-            worker.signal(signal.SIGKILL)
-            worker.executor.shutdown(wait=False, cancel_futures=True)
+            worker.executor.shutdown()
+
+    def _signal(self, number: int) -> None:
+        for worker in self.workers:
+            with suppress(BrokenProcessPool, ProcessLookupError):  # it has ended
+                if not worker.idle:
+                    os.kill(worker.process.result(GRACE), number)
 
 
 class _Worker:
     def __init__(self) -> None:
         self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
         self.process: Future[int] = self.executor.submit(os.getpid)
-        self.run: Future[Answer] | None = None
+        self.run: Future[Answer] = Future()
+        self.run.cancel()
+
+    @property
+    def idle(self) -> bool:
+        return self.run.done()
 
     @property
     def killed(self) -> bool:
-        done = self.run is not None and self.run.done()
-        return done and isinstance(self.run.exception(), BrokenProcessPool)  # type: ignore[union-attr]
-
-    def signal(self, number: int) -> None:
-        with suppress(BrokenProcessPool, ProcessLookupError):  # it has ended
-            os.kill(self.process.result(GRACE), number)
+        return (
+            self.idle
+            and not self.run.cancelled()
+            and isinstance(self.run.exception(), BrokenProcessPool)
+        )
 
 
 def _begin() -> None:
@@ -136,9 +126,8 @@ def _follow_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(GRACE / 6)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE / 6)
     os._exit(1)
 
 
@@ -153,17 +142,11 @@ class RayPool:
 
     fognn must be installed on every machine, and each machine uses its own ``FOGNN_DATA``. A file
     that the user imports, with layers of their own, must have the same path on every machine.
-
-    Args:
-        address (str): The address of a running cluster (``"auto"`` for that of this machine), or
-            ``"local"`` to start one on this machine, which ends with the pool.
-        workers (int): Number of cores of a ``"local"`` cluster.
-        shared (bool, optional): Whether all machines share the run folders. (default: :obj:`False`)
     """
 
     size = sys.maxsize  # Ray queues tasks, and an autoscaling cluster depends on that queue
 
-    def __init__(self, address: str, workers: int = 1, shared: bool = False) -> None:
+    def __init__(self, address: str, cores: int = 1, shared: bool = False) -> None:
         try:
             import ray
         except ImportError as error:
@@ -175,58 +158,72 @@ class RayPool:
             options: dict[str, Any] = {"address": address}
             if address == "local":  # for these runs only: no dashboard, a small object store
                 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-                options = {"num_cpus": workers, "include_dashboard": False}
+                options = {"num_cpus": cores, "include_dashboard": False}
                 options["object_store_memory"] = 256 * 2**20
             ray.init(**options, log_to_driver=False, logging_level="ERROR")
         # SPREAD: runs are distributed evenly over the machines.
         options = {"num_cpus": 1, "max_retries": _LOSSES, "scheduling_strategy": "SPREAD"}
         self.remote = ray.remote(**options, max_calls=1)(train_on_ray)
 
-    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> "Future[Answer]":
+    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> Future[Answer]:
         if config.data.folder is not None:
             place = str(user_path(config.data.folder).resolve())
             config = config.with_values({"data.folder": place})
         files = None if self.shared else files_of(folder)
-        ref = self.remote.remote(config.to_dict(), str(folder.resolve()), given, files, asked())
+        ref = self.remote.remote(config.to_dict(), folder.resolve(), given, files, asked())
         future: Future[Answer] = ref.future()
         self.refs[future] = ref
         return future
 
-    def stop(self, running: "Iterable[Future[Answer]]") -> None:
-        for future in running:
-            self.ray.cancel(self.refs[future])  # raises KeyboardInterrupt in the task
+    def stop(self) -> None:
+        self._cancel(force=False)  # raises KeyboardInterrupt in the tasks
 
     def close(self) -> None:
-        if self.ray.is_initialized():
-            for future, ref in self.refs.items():
-                if not future.done():
-                    self.ray.cancel(ref, force=True)
-            if self.started:
-                self.ray.shutdown()
+        self._cancel(force=True)
+        if self.started:
+            self.ray.shutdown()
+
+    def _cancel(self, force: bool) -> None:
+        for future, ref in self.refs.items():
+            if not future.done():
+                self.ray.cancel(ref, force=force)
 
 
 Pool = Here | Workers | RayPool
 
 
+def open_pool(
+    workers: int | Literal["auto"], ray: str | None = None, shared: bool = False, quiet: bool = True
+) -> Pool:
+    r"""Returns the pool for the arguments of :func:`fognn.experiments.reproduce.reproduce`."""
+    if workers != "auto" and (not isinstance(workers, int) or workers < 1):
+        raise ValueError(f"reproduce: workers must be a positive int or 'auto', got {workers!r}")
+    count = cores() if workers == "auto" else workers
+    if ray is not None:
+        return RayPool(ray, count, shared)
+    return Here(quiet) if count == 1 else Workers(count)
+
+
 def train_on_ray(
     config: dict[str, Any],
-    folder: str,
+    folder: Path,
     given: dict[str, Any],
     files: dict[str, bytes] | None,
     imported: str | None,
 ) -> Answer:
     r"""Trains or resumes a run on the machine where it is called: in its folder, or in a temporary
     one with the files of its folder, which are sent back."""
-    if imported:
-        import_file(imported)
-    run = Config.from_dict(config)
-    if files is None:
-        return _train_in_worker(run, Path(folder), given)
-    with tempfile.TemporaryDirectory(prefix="fognn-") as place:
-        own = Path(place) / Path(folder).parent.name / Path(folder).name
-        put_files(files, own)
-        reason, _ = _train_in_worker(run, own, given, named=folder)
-        return reason, files_of(own)
+    with tempfile.TemporaryDirectory(prefix="fognn-") as temporary:
+        place = folder if files is None else Path(temporary) / folder.parent.name / folder.name
+        reason = ""
+        try:
+            put_files(files or {}, place)
+            if imported:
+                import_file(imported)
+            train_run(Config.from_dict(config), place, given, named=folder)
+        except (Exception, Stopped) as error:
+            reason = reason_of(error)
+        return reason, {} if files is None else files_of(place)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -245,17 +242,13 @@ def put_files(files: dict[str, bytes], folder: Path) -> None:
             temporary.write_bytes(files[name])
 
 
-def _train_in_worker(config: Config, *arguments: Any, **options: Any) -> Answer:
-    try:
-        _train(config, *arguments, **options)
-    except (Exception, Stopped) as error:
-        return _reason(error), {}
-    return "", {}
-
-
-def _train(
-    config: Config, folder: Path, given: dict[str, Any], quiet: bool = True, named: str = ""
-) -> None:
+def train_run(
+    config: Config,
+    folder: Path,
+    given: dict[str, Any],
+    quiet: bool = True,
+    named: Path | None = None,
+) -> Answer:
     r"""Trains a run with one thread, resumes an interrupted one, or finds a finished one.
 
     On small graphs several runs with one thread do more steps than one run with several, and
@@ -268,14 +261,15 @@ def _train(
         config = config.with_values({"machine.threads": 1})
     command = f"fognn train --config {named}/config.yaml -o {named}" if named else None
     fit(config, folder, command=command, quiet=quiet, **given)
+    return "", {}
 
 
-def problem_of(future: "Future[Answer]", folder: Path) -> str:
+def problem_of(future: Future[Answer], folder: Path) -> str:
     r"""Returns why a run has failed, empty if it has not; first writes its files if they were sent
     from another machine."""
     error = future.exception()
     if error is not None:
-        return _reason(error)[:300]
+        return reason_of(error)
     reason, files = future.result()
     put_files(files, folder)
     deadline = time.monotonic() + _SEEN
@@ -286,10 +280,10 @@ def problem_of(future: "Future[Answer]", folder: Path) -> str:
     return reason
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     r"""Returns one line that says why a run failed."""
     if isinstance(error, BrokenProcessPool):
         return "its worker process was killed, by a user or because the machine has no memory left"
     if isinstance(error, Stopped):
         return str(error)
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

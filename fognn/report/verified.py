@@ -1,32 +1,32 @@
 r"""The lines of the command ``fognn verify``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from fognn.experiments.kept import Check, Verification
+from fognn.experiments.kept import Check
 from fognn.experiments.wording import NONE, joined
 
 __all__ = ["show_verification"]
 
+_WIDTH = 28  # of the names of networks
 
-def show_verification(found: Verification) -> bool:
-    r"""Evaluates kept weights and prints a line for each network as soon as it is evaluated, then a
-    summary.
+
+def show_verification(found: Iterable[Check]) -> bool:
+    r"""Prints a line for each network as soon as it is evaluated, then a summary.
 
     Args:
-        found (Verification): The weights.
+        found (iterable): The result of :func:`fognn.experiments.kept.verify`.
 
     Returns:
         Whether all networks have the figures of the ledger.
     """
-    width = max(map(len, ["network", *found.names]))
-    if found.names:
-        print(f"{'network':<{width}}  seed  {'ledger':<15}  here")
     checks: list[Check] = []
-    for check in found.checks():
+    for check in found:
+        if not checks:
+            print(f"{'network':<{_WIDTH}}  seed  {'ledger':<15}  here")
         seed = NONE if check.seed is None else str(check.seed)
         ledger, here = (_figures(each, check.digits) for each in (check.ledger, check.here))
-        line = f"{check.name:<{width}}  {seed:>4}  {ledger:<15}  {here:<15}  {check.outcome}"
-        print(line, flush=True)
+        outcome = check.problem or ("ok" if check.ok else "DIFFERS")
+        print(f"{check.name:<{_WIDTH}}  {seed:>4}  {ledger:<15}  {here:<15}  {outcome}", flush=True)
         checks.append(check)
     wrong = [check.name for check in checks if not check.ok]
     print(
@@ -35,8 +35,6 @@ def show_verification(found: Verification) -> bool:
     )
     if wrong:
         print(f"not: {joined(wrong)}")
-    if found.without:
-        print(f"measured, without weights: {', '.join(found.without)}")
     return not wrong
 
 
