@@ -1,38 +1,26 @@
-r"""Commands about datasets."""
+r"""Commands that print information: data, models, info."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
-from fognn.cli.app import DataFolder, app
+from fognn.cli import options
+from fognn.cli.options import app
 
 
 @app.command()
 def data(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="A dataset; or your own csv file of molecules, or graphs."),
-    ] = None,
-    split: Annotated[str | None, typer.Option(help="Only this split: train, val or test.")] = None,
-    data_folder: DataFolder = None,
-    draw: Annotated[
-        int, typer.Option(min=0, max=40, help="Number of graphs to draw; 0 for none.")
-    ] = 8,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The .png or .html file to draw. [NAME.png]"),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed that selects the graphs to draw.")] = 0,
-    smiles_column: Annotated[
-        str, typer.Option(help="csv file: the column of the SMILES strings.")
-    ] = "smiles",
-    target_column: Annotated[
-        str | None, typer.Option(help="csv file: the column to learn.")
-    ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="csv file: skip lines that cannot be read.")
-    ] = False,
+    name: str | None = Argument(None, help="A dataset; or your own csv of molecules, or graphs."),
+    split: str | None = Option(None, help="A dataset of the paper: only train, val or test."),
+    data_folder: options.DataFolder = None,
+    draw: int = Option(8, min=0, max=40, help="Number of graphs to draw; 0 for none."),
+    output: Path | None = Option(
+        None, "--output", "-o", help="The .png or .html file to draw. [NAME.png]"
+    ),
+    seed: int = Option(0, help="Seed that selects the graphs to draw."),
+    smiles_column: str = Option("smiles", help="csv file: the column of the SMILES strings."),
+    target_column: str | None = Option(None, help="csv file: the column to learn."),
+    skip_bad: bool = Option(False, "--skip-bad", help="csv file: skip lines that give no graph."),
 ) -> None:
     """List all datasets, or describe and draw one, or your own data: sizes, features, the kind of
     the targets and their balance, splits, skipped lines.
@@ -48,19 +36,47 @@ def data(
       fognn data graphs.npz
     """
     from fognn.data.catalog import dataset_info
-    from fognn.report.data import DrawOptions, report_dataset, report_datasets, report_user_data
+    from fognn.report.data import report_dataset, report_datasets, report_user_data
     from fognn.training.config import DataConfig
     from fognn.training.user_data import is_user_data
 
     if name is None:
         print(report_datasets(data_folder))
         return
-    options = DrawOptions(draw, output, seed)
     if is_user_data(DataConfig(name)):
         if split is not None:
-            raise typer.BadParameter("--split is for the paper's datasets")
-        lines = report_user_data(name, smiles_column, target_column, skip_bad, data_folder, options)
+            raise BadParameter("--split is for the paper's datasets")
+        columns = (smiles_column, target_column, skip_bad)
+        lines = report_user_data(name, *columns, data_folder, draw, output, seed)
     else:
-        lines = report_dataset(dataset_info(name), split, data_folder, options)
+        lines = report_dataset(dataset_info(name), split, data_folder, draw, output, seed)
     for line in lines:
         print(line, flush=True)
+
+
+@app.command()
+def models(
+    pattern: str = Argument("*", help="Shell pattern for the names, such as '*fog*'."),
+) -> None:
+    """List all networks with their numbers of parameters in the paper.
+
+    \b
+    Example:
+      fognn models "*+fog"
+    """
+    from fognn.report.tables import report_models
+
+    print(report_models(pattern))
+
+
+@app.command()
+def info() -> None:
+    """Show versions, threads and devices, for bug reports.
+
+    \b
+    Example:
+      fognn info
+    """
+    from fognn.training.environment import report_environment
+
+    print(report_environment())

@@ -4,24 +4,12 @@ import itertools
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from typer import Argument, BadParameter, Exit, Option
 
-from fognn.cli.app import (
-    DataFolder,
-    Device,
-    Quiet,
-    Ray,
-    Results,
-    Runs,
-    Shared,
-    WeightsFolder,
-    Workers,
-    app,
-    exit_if_stopped,
-    numbers,
-)
+from fognn.cli import options
+from fognn.cli.options import app
 from fognn.experiments.rows import TABLES
 
 _TABLES = ", ".join(TABLES)
@@ -29,57 +17,31 @@ _TABLES = ", ".join(TABLES)
 
 @app.command()
 def reproduce(
-    table: Annotated[
-        str,
-        typer.Argument(help=f"One of {_TABLES}."),
-    ],
-    models: Annotated[
-        str | None,
-        typer.Option(help="Only these rows, such as gcn,gcn+fog or '*fog*'; variants: gcn-sym."),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, from 0.")] = 1,
-    fraction: Annotated[
-        float | None, typer.Option(help="Fraction of each split to use, from its beginning.")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Maximum number of epochs.")] = None,
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting, such as training.lr=0.01. Repeatable."),
-    ] = None,
-    ours: Annotated[bool, typer.Option(help="Train our variants of the paper's rows, too.")] = True,
-    search: Annotated[
-        bool,
-        typer.Option("--search", help="First search learning rate and weight decay on a grid."),
-    ] = False,
-    rates: Annotated[
-        str | None,
-        typer.Option(help="Learning rates of --search. [0.01,0.005,0.001,0.0005, as the paper]"),
-    ] = None,
-    decays: Annotated[
-        str | None,
-        typer.Option(help="Weight decays of --search. [0.001,0.000001,0, as the paper]"),
-    ] = None,
-    pairs: Annotated[
-        bool,
-        typer.Option(
-            "--pairs",
-            help="--search tries the paper's settings of the host and of the host with FOG only.",
-        ),
-    ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Train runs that are finished or in the ledger again.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the commands of the runs that are left.")
-    ] = False,
-    workers: Workers = "1",
-    ray: Ray = None,
-    shared: Shared = False,
-    runs: Runs = Path("runs"),
-    results: Results = Path("results"),
-    weights: WeightsFolder = None,
-    data_folder: DataFolder = None,
-    quiet: Quiet = False,
+    table: str = Argument(help=f"One of {_TABLES}."),
+    models: str | None = Option(
+        None, help="Only these rows, such as gcn,gcn+fog or '*fog*'; variants: gcn-sym."
+    ),
+    seeds: int = Option(1, min=1, help="Number of seeds, from 0."),
+    fraction: float | None = Option(None, help="Fraction of each split to use. [all]"),
+    epochs: int | None = Option(None, help="Maximum number of epochs. [as in the paper]"),
+    change: options.Change = None,
+    ours: bool = Option(True, help="Train our variants of the paper's rows, too."),
+    search: bool = Option(False, "--search", help="First search learning rate and decay."),
+    rates: str | None = Option(None, help="Rates of --search. [0.01,0.005,0.001,0.0005]"),
+    decays: str | None = Option(None, help="Weight decays of --search. [0.001,0.000001,0]"),
+    pairs: bool = Option(
+        False, "--pairs", help="--search tries the paper's settings of host and host with FOG only."
+    ),
+    again: bool = Option(False, "--again", help="Train finished runs again."),
+    dry_run: bool = Option(False, "--dry-run", help="List the runs that are left, with times."),
+    workers: options.Workers = "1",
+    ray: options.Ray = None,
+    shared: options.Shared = None,
+    runs: options.Runs = Path("runs"),
+    results: options.Results = Path("results"),
+    weights: options.Weights = None,
+    data_folder: options.DataFolder = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train the runs of a table of the paper, or of our own.
 
@@ -97,21 +59,24 @@ def reproduce(
       fognn reproduce zinc --search --rates 0.01,0.001 --decays 0 --seeds 2
       fognn reproduce cluster --ray 10.0.0.1:6379
     """
+    from fognn.experiments.pool import Progress
+    from fognn.experiments.rates import pair_settings
     from fognn.experiments.reproduce import dry_run as commands
     from fognn.experiments.reproduce import reproduce as train_runs
-    from fognn.experiments.search import DECAYS, RATES, pair_settings, trials
+    from fognn.experiments.search import DECAYS, RATES, trials
+    from fognn.experiments.search import search as searched
     from fognn.experiments.tables import plan
     from fognn.training.settings import assignments
     from fognn.utils.files import user_path
 
     if not search and (rates or decays or pairs):
-        raise typer.BadParameter("--rates, --decays and --pairs need --search")
+        raise BadParameter("--rates, --decays and --pairs need --search")
     if pairs and (rates or decays):
-        raise typer.BadParameter("--pairs has its own settings; leave out --rates and --decays")
+        raise BadParameter("--pairs has its own settings; leave out --rates and --decays")
     grid = list(
         itertools.product(
-            RATES if rates is None else numbers("reproduce: rates", rates),
-            DECAYS if decays is None else numbers("reproduce: decays", decays),
+            options.numbers("reproduce: rates", rates) or RATES,
+            options.numbers("reproduce: decays", decays) or DECAYS,
         )
     )
     settings: Any = pair_settings if pairs else lambda _: grid
@@ -120,62 +85,44 @@ def reproduce(
         values["data.folder"] = str(user_path(data_folder).resolve())
     chosen = [name.strip() for name in models.split(",")] if models is not None else None
     planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
+    first = trials(planned, settings) if search else planned
     if dry_run:
-        first = trials(planned, settings) if search else planned
         print(commands(first, runs, results, again))
         return
-    with exit_if_stopped():
-        summary = train_runs(
-            planned,
-            runs,
-            results,
-            int(workers) if workers.isdigit() else workers,  # type: ignore[arg-type]
-            ray,
-            quiet,
-            settings=settings if search else None,
-            again=again,
-            shared=shared,
-            command=shlex.join(["fognn", *sys.argv[1:]]),
-            weights=weights,
-        )
-    for choice in summary.choices:
-        print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
+    total = len(first) + search * (len(planned) - len(planned) // seeds)
+    command = shlex.join(["fognn", *sys.argv[1:]])
+
+    def train(some: Any) -> Any:
+        return train_runs(
+            some, runs, results, options.count_of(workers), ray, quiet,
+            again=again, shared=shared, command=command, weights=weights, progress=progress,
+        )  # fmt: skip
+
+    progress = Progress(total, quiet)
+    if search:
+        planned, choices = searched(planned, results, train, settings)
+        for choice in choices:
+            print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
+    summary = train(planned)
     print(summary)
     if summary.failed:
-        raise typer.Exit(1)
-
-
-_FORMS = ("markdown", "latex", "csv")
+        raise Exit(1)
 
 
 @app.command()
 def table(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help=f"{_TABLES}, claims, rates or compare.",
-        ),
-    ],
-    markdown: Annotated[bool, typer.Option("--markdown", help="As markdown.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="As csv, with all digits.")] = False,
-    at: Annotated[
-        str | None,
-        typer.Option(help="Epoch of the figures: last or best. [last; best for images]"),
-    ] = None,
-    over: Annotated[
-        str | None,
-        typer.Option(help="Average: over batches or items. [batches; items for images]"),
-    ] = None,
-    minus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ROW",
-            help="Subtract this row from all others, seed by seed; named as in reproduce --models.",
-        ),
-    ] = None,
-    results: Results = Path("results"),
+    name: str = Argument(metavar="TABLE", help=f"{_TABLES}, claims, rates or compare."),
+    markdown: bool = Option(False, "--markdown", help="As markdown."),
+    latex: bool = Option(False, "--latex", help="As LaTeX, with booktabs."),
+    csv: bool = Option(False, "--csv", help="As csv, with all digits."),
+    at: str | None = Option(None, help="Epoch: last or best. [last; best for images]"),
+    over: str | None = Option(
+        None, help="Average: over batches or items. [batches; items for images]"
+    ),
+    minus: str | None = Option(
+        None, metavar="ROW", help="Subtract this row from all others, seed by seed."
+    ),
+    results: options.Results = Path("results"),
 ) -> None:
     """Print a table of the paper with the printed and the measured figures, or all comparisons.
 
@@ -189,28 +136,23 @@ def table(
       fognn table claims
       fognn table compare
     """
-    forms = [name for name, given in zip(_FORMS, (markdown, latex, csv), strict=True) if given]
-    if len(forms) > 1:
-        raise typer.BadParameter(f"only one of --{' and --'.join(forms)} may be given")
     from fognn.report.tables import report_table
 
+    given = {"markdown": markdown, "latex": latex, "csv": csv}
+    forms = [form for form, asked in given.items() if asked]
+    if len(forms) > 1:
+        raise BadParameter(f"only one of --{' and --'.join(forms)} may be given")
     print(report_table(name, results, forms[0] if forms else "text", at, over, minus))
 
 
 @app.command()
 def verify(
-    tables: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TABLE]...",
-            help=f"Some of {_TABLES}.",
-        ),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All tables.")] = False,
-    results: Results = Path("results"),
-    weights: WeightsFolder = None,
-    data_folder: DataFolder = None,
-    device: Device = "auto",
+    tables: list[str] | None = Argument(None, metavar="[TABLE]...", help=f"Some of {_TABLES}."),
+    everything: bool = Option(False, "--all", help="All tables."),
+    results: options.Results = Path("results"),
+    weights: options.Weights = None,
+    data_folder: options.DataFolder = None,
+    device: options.Device = "auto",
 ) -> None:
     """Evaluate the kept weights of tables on the test split and compare with the ledger.
 
@@ -224,26 +166,35 @@ def verify(
       fognn verify zinc
       fognn verify --all
     """
-    from fognn.experiments.kept import verify as find
-    from fognn.report.verified import show_verification
+    from fognn.experiments.verification import verify as find
 
     if bool(tables) == everything:
-        raise typer.BadParameter("give the names of tables, or --all")
+        raise BadParameter("give the names of tables, or --all")
     found = find(tables or None, results, weights, data_folder, device)
-    if not show_verification(found):
-        raise typer.Exit(1)
+    width = max(map(len, ["network", *found.names]))
+    print(f"{'network':<{width}}  seed  {'ledger':<15}  here")
+    wrong = 0
+    for check in found.checks():
+        ledger, here = (
+            "  ".join(f"{value:.{check.digits}f}" for value in figures)
+            for figures in (check.ledger, check.here)
+        )
+        line = f"{check.name:<{width}}  {check.seed!s:>4}  {ledger:<15}  {here:<15}"
+        print(f"{line}  {check.outcome}", flush=True)
+        wrong += not check.ok
+    total = len(found.names)
+    print(f"{total - wrong} of {total} networks agree with the ledger to the last printed digit")
+    if found.without:
+        print(f"measured, without weights: {', '.join(found.without)}")
+    if wrong:
+        raise Exit(1)
 
 
 @app.command()
 def report(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[RUN]...", help="Finished run folders to compare."),
-    ] = None,
-    results: Annotated[
-        Path | None, typer.Option(help="The folder of the ledgers. [results]")
-    ] = None,
+    output: Path = Option(..., "--output", "-o", help="The folder to write."),
+    runs: list[Path] | None = Argument(None, metavar="[RUN]...", help="Run folders to compare."),
+    results: options.Results = Path("results"),
 ) -> None:
     """Build a report that opens from disk: the site of all ledgers, or a comparison of runs.
 
@@ -254,6 +205,4 @@ def report(
     """
     from fognn.report.site import build_run_report, build_site
 
-    if runs and results is not None:
-        raise typer.BadParameter("--results has no effect with run folders: give one of the two")
-    print(build_run_report(runs, output) if runs else build_site(results or "results", output))
+    print(build_run_report(runs, output) if runs else build_site(results, output))

@@ -1,25 +1,14 @@
-r"""Commands for one run: train, predict."""
+r"""Commands that train and predict: train, predict, compare."""
 
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from typer import Argument, BadParameter, Exit, Option
 
-from fognn.cli.app import (
-    Checkpoint,
-    DataFolder,
-    Device,
-    Import,
-    Quiet,
-    RunFolder,
-    Threads,
-    app,
-    exit_if_stopped,
-    import_own,
-)
-from fognn.cli.settings import setting_options
+from fognn.cli import options
+from fognn.cli.options import app
 
 
 def _list_settings(asked: bool) -> None:
@@ -29,56 +18,34 @@ def _list_settings(asked: bool) -> None:
         for name in setting_names():
             print(f"{name:<24}{setting_help(name)}")
         print("model.NAME              A setting of the network, see fognn.create_model.")
-        raise typer.Exit
+        raise Exit
 
 
 @app.command()
-@setting_options
+@options.setting_options
 def train(
     settings: dict[str, Any],
-    data: Annotated[
-        str | None,
-        typer.Argument(
-            help="A dataset (pyg:CLASS/NAME for one of PyG), a csv file of molecules, or a file or "
-            "folder of graphs."
-        ),
-    ] = None,
-    model: Annotated[str | None, typer.Argument(help="A network, see fognn models.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="The seed. [0]")] = None,
-    folder: Annotated[
-        Path | None, typer.Option("--folder", "-o", help="The run folder. [runs/DATA/MODEL-seedN]")
-    ] = None,
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any other setting, such as model.h1=8. Repeatable."),
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            help="Settings by name instead of the paper's: modern (10 layers, edge features, "
-            "feed-forward blocks, random-walk encodings, AdamW with a cosine)."
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="Start from the config.yaml of another run.")
-    ] = None,
-    logger: Annotated[
-        str | None, typer.Option(help="tensorboard, mlflow or wandb, in addition to metrics.csv.")
-    ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Train a run anew that the folder has.")
-    ] = False,
-    quiet: Quiet = False,
-    imported: Import = None,
-    listed: Annotated[
-        bool,
-        typer.Option(
-            "--settings",
-            callback=_list_settings,
-            is_eager=True,
-            help="List the settings that --set takes, with their defaults.",
-        ),
-    ] = False,
+    data: str | None = Argument(
+        None, help="A dataset, a csv of molecules, a file or folder of graphs, or pyg:CLASS/NAME."
+    ),
+    model: str | None = Argument(None, help="A network, see fognn models."),
+    seed: int | None = Option(None, min=0, help="The seed. [0]"),
+    folder: Path | None = Option(
+        None, "--folder", "-o", help="The run folder. [runs/DATA/MODEL-seedN]"
+    ),
+    recipe: str | None = Option(None, help="Settings by name instead of the paper's: modern."),
+    config: Path | None = Option(None, help="Start from the config.yaml of another run."),
+    logger: str | None = Option(None, help="tensorboard, mlflow or wandb, beside metrics.csv."),
+    again: bool = Option(False, "--again", help="Train a run anew that the folder has."),
+    quiet: options.Quiet = False,
+    imported: options.Import = None,
+    listed: bool = Option(
+        False,
+        "--settings",
+        callback=_list_settings,
+        is_eager=True,
+        help="List the settings that --set takes, with their defaults.",
+    ),
 ) -> None:
     """Train a network, by default with the settings of the paper.
 
@@ -99,70 +66,58 @@ def train(
     """
     from fognn.experiments.train_one import train as run
     from fognn.training.fabric import rank
-    from fognn.training.settings import assignments
 
-    import_own(imported)
-    with exit_if_stopped():
-        result = run(
-            data,
-            model,
-            seed,
-            folder,
-            recipe=recipe,
-            config=config,
-            logger=logger,
-            quiet=quiet,
-            again=again,
-            command=shlex.join(["fognn", *sys.argv[1:]]),
-            **(settings | assignments(change or ())),
-        )
+    options.import_own(imported)
+    result = run(
+        data,
+        model,
+        seed,
+        folder,
+        recipe=recipe,
+        config=config,
+        logger=logger,
+        quiet=quiet,
+        again=again,
+        command=shlex.join(["fognn", *sys.argv[1:]]),
+        **settings,
+    )
     if rank() == 0:  # under torchrun, only one process prints
         print(f"{result}\n{result.folder}")
 
 
 @app.command()
 def predict(
-    run: RunFolder,
-    source: Annotated[
-        str | None,
-        typer.Argument(metavar="INPUT", help="A csv file of molecules, or a file of graphs."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The csv file to write.")
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="In place of INPUT: train, val or test, to score and to predict."),
-    ] = None,
-    support: Annotated[
-        Path | None,
-        typer.Option(help="Few-shot network: a folder with one subfolder of images for a class."),
-    ] = None,
-    query: Annotated[
-        Path | None,
-        typer.Option(help="Few-shot network: an image to classify, or a folder of images."),
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Few-shot network: a page to write, with the images.")
-    ] = None,
-    checkpoint: Checkpoint = None,
-    smiles_column: Annotated[
-        str | None,
-        typer.Option(help="Column of the SMILES strings in a csv file. [that of the training]"),
-    ] = None,
-    skip_bad: Annotated[
-        bool,
-        typer.Option(
-            "--skip-bad", help="Skip lines of a csv file that cannot be read. [as in the training]"
-        ),
-    ] = False,
-    data_folder: DataFolder = None,
-    batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Number of graphs or images in a batch. [128]")
-    ] = None,
-    device: Device = "auto",
-    threads: Threads = None,
-    imported: Import = None,
+    run: Path = Argument(
+        metavar="RUN", help="A run folder, a checkpoint in one, or kept weights: zinc/gcn+fog."
+    ),
+    source: str | None = Argument(
+        None, metavar="INPUT", help="A csv file of molecules, or a file of graphs."
+    ),
+    output: Path | None = Option(None, "--output", "-o", help="The csv file to write."),
+    split: str | None = Option(
+        None, help="In place of INPUT: train, val or test, to score and to predict."
+    ),
+    support: Path | None = Option(
+        None, help="Few-shot network: a folder with one subfolder of images for a class."
+    ),
+    query: Path | None = Option(
+        None, help="Few-shot network: an image to classify, or a folder of images."
+    ),
+    html: Path | None = Option(None, help="Few-shot network: a page to write, with the images."),
+    checkpoint: str | None = Option(
+        None, help="best (validation metric) or last (epoch). [best; last for kept weights]"
+    ),
+    smiles_column: str | None = Option(
+        None, help="csv file: the column of the SMILES strings. [as in the training]"
+    ),
+    skip_bad: bool = Option(
+        False, "--skip-bad", help="csv file: skip lines that give no graph. [as in the training]"
+    ),
+    data_folder: options.DataFolder = None,
+    batch_size: int = Option(128, min=1, help="Number of graphs or images in a batch."),
+    device: options.Device = "auto",
+    threads: int | None = Option(None, help="Number of threads. [that of torch]"),
+    imported: options.Import = None,
 ) -> None:
     """Predict for new graphs: molecules in a csv file, or a .pt or .npz file of graphs; score a
     split of the run's data; or classify images with a few-shot network.
@@ -182,25 +137,21 @@ def predict(
       fognn predict zinc/gcn+fog --split val
       fognn predict RUN --support my_classes --query photos -o answers.csv --html answers.html
     """
-    import_own(imported)
+    options.import_own(imported)
     if support is not None or query is not None:
         if support is None or query is None or source is not None:
-            raise typer.BadParameter("--support and --query must be given for images, not INPUT")
-        from fognn.report.few_shot import prediction_table, write_prediction
+            raise BadParameter("--support and --query must be given for images, not INPUT")
+        from fognn.report.drawings import answers_table, save_answers
         from fognn.training.few_shot_prediction import predict_images
 
-        size = batch_size or 128
-        images = predict_images(run, support, query, checkpoint, size, device, threads)
-        write_prediction(images, output, html)
-        print("\n".join([*images.notes, prediction_table(images)]))
-        for path in (output, html):
-            if path is not None:
-                print(f"{path}: {len(images.queries):,} predictions")
+        images = predict_images(run, support, query, checkpoint, batch_size, device, threads)
+        print("\n".join([*images.notes, answers_table(images)]))
+        save_answers(images, output, html)
         return
     if (source is None) == (split is None):
-        raise typer.BadParameter("INPUT or --split must be given; --support, --query for images")
+        raise BadParameter("INPUT or --split must be given; --support, --query for images")
     if split is None and output is None:
-        raise typer.BadParameter("--output must be given for graphs")
+        raise BadParameter("--output must be given for graphs")
     from fognn.training.evaluation import evaluate
     from fognn.training.prediction import predict as predict_run
 
@@ -216,10 +167,77 @@ def predict(
             checkpoint=checkpoint,
             smiles_column=smiles_column,
             skip_bad=skip_bad or None,
-            batch_size=batch_size or 128,
+            batch_size=batch_size,
             device=device,
             threads=threads,
             data=data_folder,
         )
         found.to_csv(output)
         print(f"{output}: {len(found):,} predictions")
+
+
+@app.command()
+@options.setting_options
+def compare(
+    settings: dict[str, Any],
+    data: str = Argument(help="A dataset, a csv of molecules, or a file or folder of graphs."),
+    hosts: str = Option("gcn,gin", help="The networks to put FOG beside; fog is FOG alone."),
+    seeds: int | None = Option(None, help="Number of seeds; the most of them with --time. [5]"),
+    budget: int = Option(100_000, help="Parameters of each network, within 1 %."),
+    rates: str | None = Option(
+        None, help="Learning rates that each network tries. [0.003,0.001,0.0003, or --lr]"
+    ),
+    time: str | None = Option(None, help="Train as many seeds as 30m or 2h allow."),
+    name: str | None = Option(None, help="Name of the comparison. [that of the data]"),
+    output: Path | None = Option(
+        None, "--output", "-o", help="The folder of the pages. [RUNS/compare/NAME/report]"
+    ),
+    workers: options.Workers = "1",
+    ray: options.Ray = None,
+    shared: options.Shared = None,
+    runs: options.Runs = Path("runs"),
+    results: options.Results = Path("results"),
+    imported: options.Import = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Find out whether FOG helps on your data.
+
+    Each host is compared with the same host beside FOG: with the same number of parameters, the
+    same splits, seeds and epochs, and the same learning rates to choose from by validation. After
+    an interruption, the same command resumes. Each finished run is added to
+    results/compare/NAME.jsonl.
+
+    \b
+    Examples:
+      fognn compare molecules.csv --target-column solubility --hosts gcn,gin --seeds 5
+      fognn compare graphs.npz --budget 50000 --epochs 100 --time 30m --workers auto
+      fognn compare graphs.npz --hosts mine --import my_layers.py
+    """
+    from fognn.experiments.compare import compare as compare_networks
+    from fognn.report.forms import check_output
+    from fognn.report.site import write_comparisons
+
+    options.import_own(imported)
+    if output is not None:
+        check_output(output)  # before hours of training
+    result = compare_networks(
+        data,
+        [host.strip() for host in hosts.split(",")],
+        seeds,
+        budget,
+        rates=options.numbers("compare: rates", rates),
+        time=time,
+        name=name,
+        workers=options.count_of(workers),
+        ray=ray,
+        shared=shared,
+        runs=runs,
+        results=results,
+        quiet=quiet,
+        command=shlex.join(["fognn", *sys.argv[1:]]),
+        **settings,
+    )
+    print(result)
+    if not len(result.frame):
+        raise Exit(1)
+    print("The pages:", write_comparisons(result, output or result.runs / "report"))

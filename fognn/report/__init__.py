@@ -4,6 +4,5 @@ r"""Tables, drawings and pages.
 - :mod:`fognn.report.claims`: the claims of the paper and whether they hold here;
 - :mod:`fognn.report.site`: the site made of the ledgers, the page that compares run folders, and
   the page of ``fognn compare``;
-- :mod:`fognn.report.data`: the statistics of a dataset, with :mod:`fognn.report.drawings`;
-- :mod:`fognn.report.few_shot`: the answers of a few-shot network for a user's own images.
+- :mod:`fognn.report.data`: the statistics of a dataset, with :mod:`fognn.report.drawings`.
 """

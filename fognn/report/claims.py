@@ -1,9 +1,12 @@
-r"""The claims of the paper's text, and the verdicts of the measurements on them."""
+r"""The claims of the paper's text, and the verdicts of the measurements on them.
+
+``claims.toml`` names the networks of each claim by their paths: ``"zinc/ZINC/GCN+FOG"``, and where
+a table has a network more than once with its parameters, ``"widths/ZINC/GCN+FOG/25847"``.
+"""
 
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,10 +17,10 @@ from fognn.experiments.differences import Difference, paired_difference, verdict
 from fognn.experiments.results import table_frame
 from fognn.experiments.rows import get_row
 from fognn.experiments.tables import TABLES
-from fognn.experiments.wording import CLAIMS, METRICS, NONE, Metric, joined, pluralize
-from fognn.report.text import Table, percents
+from fognn.experiments.wording import CLAIMS, METRICS, NONE, joined, pluralize
+from fognn.report.forms import Table
 
-__all__ = ["Claim", "Comparison", "Judgement", "claims", "claims_table", "judge", "read_frames"]
+__all__ = ["RULE", "Comparison", "Judgement", "claims_table", "judge", "read_frames"]
 
 RULE = (
     "A claim is a set of comparisons between two networks, each over the seeds that both have. It "
@@ -29,49 +32,6 @@ RULE = (
     "ZINC's pairs with equal tries)."
 )
 Frames = Mapping[str, pd.DataFrame]
-
-
-@dataclass(frozen=True)
-class Claim:
-    r"""A statement of the paper that a measurement can contradict.
-
-    A network is named by its path: ``"zinc/ZINC/GCN+FOG"``, and with the number of its parameters
-    where a table has it more than once, ``"widths/ZINC/GCN+FOG/25847"``.
-
-    Args:
-        text (str): The claim.
-        quote (str): The paper's words.
-        pairs (tuple): Pairs of networks; the paper says that the first is better.
-    """
-
-    text: str
-    quote: str
-    pairs: tuple[tuple[str, str], ...]
-
-    @property
-    def table(self) -> str:
-        r"""The table that it is about."""
-        return self.pairs[0][0].partition("/")[0]
-
-
-@cache
-def claims() -> tuple[Claim, ...]:
-    r"""All claims, in the order of the paper's tables."""
-    text = files("fognn.report").joinpath("claims.toml").read_text(encoding="utf-8")
-    found = []
-    for entry in tomllib.loads(text)["claim"]:
-        pairs = tuple(
-            (_path(where, better), _path(where, than))
-            for where in entry["where"]
-            for better, than in entry["pairs"]
-        )
-        found.append(Claim(entry["text"], entry["quote"], pairs))
-    return tuple(found)
-
-
-def _path(where: str, name: str) -> str:
-    r"""A whole path begins with a table's name, which no network has."""
-    return name if name.count("/") > 1 else f"{where}/{name}"
 
 
 @dataclass(frozen=True)
@@ -89,38 +49,43 @@ class Comparison:
     difference: Difference | None
 
     @property
-    def metric(self) -> Metric:
-        return METRICS[self.better.metric]
-
-    @property
     def verdict(self) -> str:
         r"""As in :func:`fognn.experiments.differences.verdict_of`."""
         return verdict_of(self.difference, self.better.metric, pd.isna(self.better.fraction))
 
     def cells(self) -> list[str]:
-        r"""The two networks, by how much the first is better, the interval, the number of pairs,
-        the paper's difference and the learning rates, as text."""
-        metric, found = self.metric, self.difference
+        r"""Returns the two networks, by how much the first is better, the interval, the number of
+        pairs, the paper's difference and the learning rates, as text."""
+        metric, found = METRICS[self.better.metric], self.difference
         # A claim names rows of the paper only, which have a mean.
         means = [get_row(line.row).mean or 0.0 for line in (self.better, self.than)]
-        printed = metric.advantage(means[0], means[1])
+        printed = metric.signed(metric.advantage(*means))
         names = [self.better.network, self.than.network]
         if found is None:
-            return [*names, NONE, NONE, CLAIMS["not measured"], metric.signed(printed), NONE]
+            return [*names, NONE, NONE, CLAIMS["not measured"], printed, NONE]
         interval = NONE
         if found.low is not None and found.high is not None:
             ends = sorted((metric.advantage(found.low), metric.advantage(found.high)))
             interval = metric.interval(*ends)
         advantage = metric.signed(metric.advantage(found.value))
         rates = f"{self.better.lr:g}, {self.than.lr:g}"
-        return [*names, advantage, interval, found.note, metric.signed(printed), rates]
+        return [*names, advantage, interval, found.note, printed, rates]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    r"""A claim and its comparisons, measured or not."""
+    r"""A claim of the paper with its comparisons, measured or not.
 
-    claim: Claim
+    Args:
+        text (str): The claim.
+        quote (str): The paper's words.
+        table (str): The table that it is about.
+        comparisons (tuple): Its comparisons.
+    """
+
+    text: str
+    quote: str
+    table: str
     comparisons: tuple[Comparison, ...]
 
     @property
@@ -136,27 +101,33 @@ class Judgement:
         return next(verdict for verdict in CLAIMS if verdict in each)
 
     @property
-    def text(self) -> str:
-        r"""The verdict in words, with the fraction of the data if it is not on all of them."""
-        text = CLAIMS[self.verdict]
-        fractions = [one.better.fraction for one in self.measured]
-        parts = [fraction for fraction in fractions if pd.notna(fraction)]
+    def here(self) -> str:
+        r"""The verdict in words, with the fraction of the data if it is not on all of them, and
+        what limits it."""
+        text, measured = CLAIMS[self.verdict], self.measured
+        fractions = [one.better.fraction for one in measured]
+        parts = sorted({fraction for fraction in fractions if pd.notna(fraction)})
         if parts:
-            text += (
-                f", {'in part ' * (len(parts) < len(fractions))}on {percents(parts)} of the data"
-            )
+            data = joined([f"{100 * fraction:g} %" for fraction in parts])
+            some = "in part " if any(map(pd.isna, fractions)) else ""
+            text += f", {some}on {data} of the data"
+        if self.verdict == "better" and self.unequal:
+            text += ", at the paper's unequal rates"
         return text
 
     @property
+    def unequal(self) -> int:
+        r"""How many of the measured comparisons are of networks with unequal learning rates."""
+        return sum(one.better.lr != one.than.lr for one in self.measured)
+
+    @property
     def coverage(self) -> str:
-        r"""The number of comparisons and of seeds behind the verdict, and how many comparisons are
-        of networks with unequal learning rates; empty if there are none."""
+        r"""The number of comparisons and of seeds behind the verdict; empty if there are none."""
         if not self.measured:
             return ""
         total = pluralize(len(self.comparisons), "comparison")
         text = f"{len(self.measured)} of {total} measured, {_pairs(self.measured)}"
-        unequal = sum(one.better.lr != one.than.lr for one in self.measured)
-        return f"{text}; unequal learning rates in {unequal}" if unequal else text
+        return f"{text}; unequal learning rates in {self.unequal}" if self.unequal else text
 
 
 def read_frames(results: Path) -> dict[str, pd.DataFrame]:
@@ -173,32 +144,45 @@ def judge(frames: Frames) -> list[Judgement]:
     Args:
         frames (dict): The result of :func:`read_frames`.
     """
+    text = files("fognn.report").joinpath("claims.toml").read_text(encoding="utf-8")
     found = []
-    for claim in claims():
-        comparisons = []
-        for names in claim.pairs:
-            better, than = (_find(name, frames) for name in names)
-            pairs = [(better, than), *_parts(better, than, frames)]
-            tried = [_compare(*pair, frames) for pair in pairs]
-            comparisons.append(next((one for one in tried if one.difference), tried[0]))
-        found.append(Judgement(claim, tuple(comparisons)))
+    for claim in tomllib.loads(text)["claim"]:
+        pairs = [
+            [name if name.count("/") > 1 else f"{where}/{name}" for name in pair]
+            for where in claim["where"]
+            for pair in claim["pairs"]
+        ]
+        compared = tuple(_measured(*pair, frames) for pair in pairs)
+        table = claim["where"][0].partition("/")[0]
+        found.append(Judgement(claim["text"], claim["quote"], table, compared))
     return found
 
 
 def claims_table(frames: Frames) -> Table:
-    r"""A row for each claim: whether it holds here, and how much of it is measured."""
+    r"""Returns a row for each claim: whether it holds here, and how much of it is measured."""
     header = ["claim of the paper", "table", "here", "comparisons"]
     cells = [
-        [one.claim.text, str(TABLES[one.claim.table].number), one.text, one.coverage or NONE]
+        [one.text, str(TABLES[one.table].number), one.here, one.coverage or NONE]
         for one in judge(frames)
     ]
     notes = [RULE, "fognn report makes a page with all comparisons."]
     return Table("Claims of the paper, measured here.", header, cells, notes)
 
 
+def _measured(better: str, than: str, frames: Frames) -> Comparison:
+    r"""Returns the comparison of two networks on all of the data, or on the largest part."""
+    whole, host = _find(better, frames), _find(than, frames)
+    tried = [_compare(whole, host, frames)]
+    parts = [_parts(line, frames) for line in (whole, host)]
+    for part in sorted(parts[0], reverse=True):
+        # A host is looked for among the variants, too: it may be measured where its row is not.
+        tried.append(_compare(parts[0][part], parts[1].get(part, host), frames))
+    return next((one for one in tried if one.difference), tried[0])
+
+
 def _find(path: str, frames: Frames) -> Any:
-    r"""The row of the paper of that path; of runs with the paper's settings and runs with searched
-    ones, the former."""
+    r"""Returns the row of the paper of that path; of runs with the paper's settings and runs with
+    searched ones, the former."""
     table, data, model, *parameters = path.split("/")
     found = []
     for line in frames[table].itertuples():
@@ -211,35 +195,27 @@ def _find(path: str, frames: Frames) -> Any:
     return next((line for line in found if line.entries), found[0])
 
 
-def _parts(better: Any, than: Any, frames: Frames) -> list[tuple[Any, Any]]:
-    r"""Both networks on the same fraction of the data, the largest one first."""
-    parts = []
-    for line in (better, than):
-        frame = frames[line.table]
-        own = frame[(frame["row"] == line.row) & (frame["variant"] == "")]
-        fractions = own[own["fraction"].notna()]
-        parts.append({part.fraction: part for part in fractions.itertuples()})
-    # A host is looked for among the variants, too: it may be measured where its row is not.
-    return [(parts[0][part], parts[1].get(part, than)) for part in sorted(parts[0], reverse=True)]
+def _parts(line: Any, frames: Frames) -> dict[float, Any]:
+    r"""Returns the same network on fractions of the data."""
+    frame = frames[line.table]
+    own = frame[(frame["row"] == line.row) & (frame["variant"] == "") & frame["fraction"].notna()]
+    return {part.fraction: part for part in own.itertuples()}
 
 
 def _compare(better: Any, than: Any, frames: Frames) -> Comparison:
-    table = TABLES[better.table]
     if better.host and get_row(better.row).model == f"{get_row(than.row).model}+FOG":
         # The paper's GCN has another norm than its GCN+FOG: the host has the same norm.
         frame = frames[better.table]
         same = frame[(frame["network"] == better.host) & (frame["data"] == better.data)]
         than = next(same.itertuples(), than)
-    fractions = {None if pd.isna(one.fraction) else one.fraction for one in (better, than)}
-    if len(fractions) > 1:
-        return Comparison(better, than, None)
-    return Comparison(
-        better, than, paired_difference(better.entries, than.entries, table.at, table.over)
-    )
+    table, found = TABLES[better.table], None
+    if pd.Series([better.fraction, than.fraction]).nunique(dropna=False) == 1:
+        found = paired_difference(better.entries, than.entries, table.at, table.over)
+    return Comparison(better, than, found)
 
 
 def _pairs(measured: Sequence[Comparison]) -> str:
-    r"""``"1 seed each"``, ``"2 to 10 seeds each"``."""
+    r"""Returns ``"1 seed each"``, ``"2 to 10 seeds each"``."""
     texts = []
     for over, added in (("seed", ""), ("fold", " of one seed")):
         found = [one.difference for one in measured if one.difference]

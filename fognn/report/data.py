@@ -1,8 +1,7 @@
-r"""The output of ``fognn data``: all datasets, one dataset, or a csv file of molecules."""
+r"""The output of ``fognn data``: all datasets, one dataset of the paper, or the user's data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,37 +15,16 @@ from fognn.data.pyg_datasets import PREFIX
 from fognn.data.smiles_csv import is_csv, read_molecules
 from fognn.data.statistics import count, describe, joined, statistics
 from fognn.report.drawings import check_picture, save_drawing
-from fognn.report.text import number, text_table
+from fognn.report.forms import text_table
 
-__all__ = ["DrawOptions", "report_dataset", "report_datasets", "report_user_data"]
+__all__ = ["report_dataset", "report_datasets", "report_user_data", "statistics_rows"]
 
 _IMAGES = 8  # of each class
 _DRAWN = 500  # nodes of a graph that is drawn without -o
 
 
-@dataclass(frozen=True)
-class DrawOptions:
-    r"""The number of items to draw, and the file to write.
-
-    Args:
-        count (int, optional): The number of graphs, or of classes of images; 0 for no drawing.
-            (default: :obj:`8`)
-        output (Path, optional): The file. (default: a PNG with the name of the dataset in the
-            current folder, if matplotlib is installed)
-        seed (int, optional): The seed that chooses the items. (default: :obj:`0`)
-    """
-
-    count: int = 8
-    output: Path | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.output is not None:
-            check_picture(self.output)
-
-
 def report_datasets(data: str | Path | None = None) -> str:
-    r"""The table of all datasets, and whether they are here."""
+    r"""Returns the table of all datasets, and whether they are here."""
     header = ("name", "task", "size", "licence", "source", "here?")
     rows = [(e.name, e.task, e.size, e.licence, e.origin, where(e, data)) for e in CATALOG]
     return text_table(header, rows)
@@ -56,7 +34,9 @@ def report_dataset(
     entry: DatasetInfo,
     split: str | None = None,
     data: str | Path | None = None,
-    draw: DrawOptions | None = None,
+    draw: int = 0,
+    output: Path | None = None,
+    seed: int = 0,
 ) -> Iterator[str]:
     r"""Gives the statistics of a dataset beside the published ones, then draws a few graphs.
 
@@ -64,8 +44,14 @@ def report_dataset(
         entry (DatasetInfo): The dataset.
         split (str, optional): One split only. (default: all)
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        draw (DrawOptions, optional): The drawing. (default: no drawing)
+        draw (int, optional): The number of graphs to draw, or of classes of images.
+            (default: :obj:`0`)
+        output (Path, optional): The file to draw. (default: a PNG with the name of the dataset in
+            the current folder)
+        seed (int, optional): The seed that chooses what is drawn. (default: :obj:`0`)
     """
+    if output is not None:
+        check_picture(output)
     known = entry.splits or ("all",)
     if split is not None and split not in known:
         raise ValueError(f"split of {entry.name} must be one of {', '.join(known)}, got {split!r}")
@@ -78,8 +64,8 @@ def report_dataset(
         dataset = entry.open(name if entry.splits else None, data)
         counts.append(count(dataset))
         columns[name] = statistics(counts[-1])
-        if draw is not None and draw.count and name == chosen[0]:
-            items, captions = _choose(dataset, draw)
+        if name == chosen[0]:
+            items, captions = _choose(dataset, draw, seed)
         del dataset  # PATTERN and TSP are large: one split at a time
     if chosen == known:
         columns["all"] = statistics(joined(counts))
@@ -89,10 +75,10 @@ def report_dataset(
     yield f"published: {entry.publication}"
     if entry.note:
         yield f"note: {entry.note}"
-    if items and draw is not None:
-        title = f"{entry.name}, {chosen[0]}" if entry.splits else entry.name
+    if draw:
         stem = entry.name.lower() if split is None else f"{entry.name.lower()}-{split}"
-        path = draw.output or Path(f"{stem}.png")
+        path = output or Path(f"{stem}.png")
+        title = f"{entry.name}, {chosen[0]}" if entry.splits else entry.name
         save_drawing(path, entry.kind, title, items, captions, header, rows)
         yield f"drawn: {path}"
 
@@ -103,7 +89,9 @@ def report_user_data(
     target_column: str | None = None,
     skip_bad: bool = False,
     data: str | Path | None = None,
-    draw: DrawOptions | None = None,
+    draw: int = 0,
+    output: Path | None = None,
+    seed: int = 0,
 ) -> Iterator[str]:
     r"""Describes the user's data, then draws a few of the graphs.
 
@@ -115,10 +103,11 @@ def report_user_data(
             them. (default: :obj:`None`)
         skip_bad (bool, optional): csv file: whether to skip lines that give no graph; if not, the
             first of them raises a :class:`ValueError`. (default: :obj:`False`)
-        data (str or Path, optional): The data folder, for a dataset of PyG.
-            (default: :obj:`$FOGNN_DATA`)
-        draw (DrawOptions, optional): The drawing. (default: no drawing)
+        data, draw, output, seed (optional): As in :func:`report_dataset`. A large graph is drawn
+            only if :obj:`output` is given.
     """
+    if output is not None:
+        check_picture(output)
     title = name if name.startswith(PREFIX) else Path(name).name
     found: dict[str, Any]
     if is_csv(name) and target_column is None:
@@ -130,28 +119,38 @@ def report_user_data(
         opened = open_user_data(
             name, smiles=smiles_column, target=target_column, skip_bad=skip_bad, folder=data
         )
-        graphs, notes, found = opened.graphs, opened.notes, describe(opened)
-        graphs = [copy(graph) for graph in graphs]
+        graphs, notes, found = list(map(copy, opened.graphs)), opened.notes, describe(opened)
         for graph, text in zip(graphs, opened.smiles, strict=False):
             graph.smiles = text
     yield from notes
-    header = ["statistic", title]
-    rows = [[key, v if isinstance(v, str) else number(v)] for key, v in found.items()]
+    header, rows = ["statistic", title], statistics_rows(found)
     yield text_table(header, rows, right=[1])
     small = max(graph.num_nodes or 0 for graph in graphs) <= _DRAWN
-    if draw is not None and draw.count and (small or draw.output):
-        items, captions = _choose(graphs, draw)
-        stem = title.removeprefix(PREFIX).replace("/", "-").partition(".")[0]
-        output = draw.output or Path(f"{stem}.png")
+    if draw and (small or output):
+        items, captions = _choose(graphs, draw, seed)
+        path = output or Path(
+            f"{title.removeprefix(PREFIX).replace('/', '-').partition('.')[0]}.png"
+        )
         kind = "molecule" if "smiles" in graphs[0] else "network"
-        save_drawing(output, kind, title, items, captions, header, rows)
-        yield f"drawn: {output}"
+        save_drawing(path, kind, title, items, captions, header, rows)
+        yield f"drawn: {path}"
+
+
+def statistics_rows(found: dict[str, Any]) -> list[list[str]]:
+    r"""Returns a row of texts for each statistic of :func:`fognn.data.statistics.describe`."""
+    return [
+        [key, value if isinstance(value, str) else _number(value)] for key, value in found.items()
+    ]
+
+
+def _number(value: float, digits: int = 4) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
 
 
 def _table(
     entry: DatasetInfo, columns: dict[str, dict[str, float]]
 ) -> tuple[list[str], list[list[str]]]:
-    r"""A row for each statistic; behind each split that has published numbers, these."""
+    r"""Returns a row for each statistic; behind each split with published numbers, these."""
     header = ["statistic"]
     for split in columns:
         header += [split, "published"] if split in entry.published else [split]
@@ -161,22 +160,21 @@ def _table(
         for split, column in columns.items():
             printed = entry.published.get(split, {}).get(statistic, "")
             digits, value = len(printed.partition(".")[2]), column.get(statistic)
-            row.append("" if value is None else number(value, digits or 4))
+            row.append("" if value is None else _number(value, digits or 4))
             if split in entry.published:
                 row.append(f"{float(printed):,.{digits}f}" if printed else "")
         rows.append(row)
     return header, rows
 
 
-def _choose(dataset: Any, draw: DrawOptions) -> tuple[list[Any], list[str]]:
-    generator = torch.Generator().manual_seed(draw.seed)
+def _choose(dataset: Any, draw: int, seed: int) -> tuple[Sequence[Any], list[str]]:
+    r"""Returns some graphs, or the images of some classes, and their captions."""
+    generator = torch.Generator().manual_seed(seed)
     if isinstance(dataset, ImageSet):
-        order = torch.randperm(len(dataset.classes), generator=generator)
-        classes = order[: draw.count].tolist()
+        classes = torch.randperm(len(dataset.classes), generator=generator)[:draw].tolist()
         members = [(dataset.labels == label).nonzero()[:_IMAGES, 0] for label in classes]
         return [dataset.read(m) for m in members], [dataset.classes[label] for label in classes]
-    order = torch.randperm(len(dataset), generator=generator)
-    chosen = order[: draw.count].sort().values.tolist()
+    chosen = torch.randperm(len(dataset), generator=generator)[:draw].sort().values.tolist()
     graphs = [dataset[index] for index in chosen]
     return graphs, [_caption(index, graph) for index, graph in zip(chosen, graphs, strict=True)]
 

@@ -1,27 +1,28 @@
-r"""Pictures of a dataset: a few of its graphs, molecules or images."""
+r"""Pictures: a few graphs, molecules or images of a dataset, and the answers of a few-shot network
+for a user's own images."""
 
 import base64
 import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx, to_rdmol
 
 from fognn.data.molecules import ATOM_COLUMNS, ATOMS
-from fognn.report.pages import save_page
-from fognn.report.text import shortened
-from fognn.utils.files import write_whole
+from fognn.experiments.wording import pluralize
+from fognn.report.forms import save_page, shortened, text_table
+from fognn.training.few_shot_prediction import FewShotPrediction
+from fognn.utils.files import user_path, write_whole
 
-__all__ = ["KINDS", "check_picture", "save_drawing"]
+__all__ = ["KINDS", "answers_table", "check_picture", "save_answers", "save_drawing"]
 
 KINDS = {
-    "pattern": "Nodes coloured by label: which belong to the pattern?",
-    "cluster": "Nodes coloured by label, the block; a ring marks the node whose block is given.",
+    "pattern": "Nodes on a circle, coloured by label: which belong to the pattern?",
+    "cluster": "Nodes on a circle, coloured by label, the block.",
     "molecule": "",
     "tour": "Edges of the tour in colour, other edges in grey.",
     "network": "The more neighbours, the larger the node.",
@@ -29,6 +30,7 @@ KINDS = {
 }
 _COLUMNS, _SIZE = 4, 3.2  # panels side by side, inches of each
 _LETTERS = 44  # of a caption
+_SHOWN = 10  # images of a class, beside few-shot answers
 _MOST_ATOMS = 500  # RDKit takes minutes to place some thousands of atoms in rings
 
 
@@ -59,26 +61,29 @@ def save_drawing(
     """
     check_picture(path)
     captions = [shortened(caption, _LETTERS) for caption in captions]
-    picture = None
     if kind == "molecule":
         picture = _molecules(items, captions)
-    if picture is None:
+    else:
         picture = _panels(kind, title, items, captions)
     if path.suffix.lower() == ".png":
         with write_whole(path) as temporary:
             temporary.write_bytes(picture)
         return
-    image = f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
-    save_page(path, "data", title=title, note=KINDS[kind], image=image, header=header, rows=rows)
+    context = {"title": title, "note": KINDS[kind], "image": _inside(picture)}
+    save_page(path, "data", **context, header=header, rows=rows)
 
 
-def _molecules(graphs: Sequence[Data], captions: Sequence[str]) -> bytes | None:
-    r"""A PNG file by RDKit; :obj:`None` if it is not installed."""
+def _inside(png: bytes) -> str:
+    r"""Returns a picture as an address, so that a page needs no other file."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
+
+
+def _molecules(graphs: Sequence[Data], captions: Sequence[str]) -> bytes:
     try:
         from rdkit import Chem, rdBase
         from rdkit.Chem.Draw import MolsToGridImage
-    except ImportError:
-        return None
+    except ImportError as error:
+        raise ImportError('molecules need RDKit: pip install "fognn[chem]"') from error
     molecules, legends = [], list(captions)
     with rdBase.BlockLogs():
         for number, graph in enumerate(graphs):
@@ -101,7 +106,7 @@ def _molecules(graphs: Sequence[Data], captions: Sequence[str]) -> bytes | None:
 
 
 def _to_molecule(graph: Data, chem: Any) -> Any:
-    r"""The molecule of a graph with PyG's atom features, or with the tokens of ZINC."""
+    r"""Returns the molecule of a graph with PyG's atom features, or with the tokens of ZINC."""
     if graph.x.dim() == 2 and graph.x.size(1) == len(ATOM_COLUMNS):
         return to_rdmol(graph)
     molecule = chem.RWMol()
@@ -124,13 +129,10 @@ def _to_molecule(graph: Data, chem: Any) -> Any:
 
 
 def _panels(kind: str, title: str, items: Sequence[Any], captions: Sequence[str]) -> bytes:
-    r"""A PNG file by matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError(
-            'drawings need matplotlib, which is not installed: pip install "fognn[train]"'
-        ) from error
+        raise ImportError('drawings need matplotlib: pip install "fognn[chem]"') from error
     images = kind == "images"
     columns = max(map(len, items)) if images else min(_COLUMNS, len(items))
     rows, size = -(-len(items) // (1 if images else columns)), 1.3 if images else _SIZE
@@ -140,63 +142,90 @@ def _panels(kind: str, title: str, items: Sequence[Any], captions: Sequence[str]
     for axis in axes.flat:
         axis.set_axis_off()
     for number, (item, caption) in enumerate(zip(items, captions, strict=True)):
+        first = axes[number, 0] if images else axes.flat[number]
+        first.set_title(caption, fontsize=9, loc="left")
         if images:
-            axes[number, 0].set_title(caption, fontsize=9, loc="left")
             for axis, image in zip(axes[number], item, strict=False):
                 # Ink is 1 where there is one channel, and ink is dark.
                 axis.imshow(image.permute(1, 2, 0).squeeze(-1).clamp(0, 1), cmap="gray_r")
         else:
-            axis = axes.flat[number]
-            axis.set_title(caption, fontsize=9, loc="left")
-            _draw_graph(axis, kind, item)
+            _draw_graph(first, kind, item)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     return buffer.getvalue()
 
 
 def _draw_graph(axis: Any, kind: str, graph: Data) -> None:
+    import networkx as nx
     from matplotlib.collections import LineCollection
 
-    places = _places(kind, graph)
     source, target = graph.edge_index.numpy()
-    dense = len(source) > 20 * len(places)
-    lines = np.stack([places[source], places[target]], 1)
-    faint = 0.06 if dense else 0.4
-    axis.add_collection(LineCollection(list(lines), color="#777777", linewidth=0.5, alpha=faint))
     look: dict[str, Any] = {"s": 18, "color": "#0072B2"}
+    if kind == "tour":
+        places, look["s"] = graph.x.numpy(), 7
+    elif kind in ("pattern", "cluster"):  # too dense for a layout by forces
+        y = graph.y.numpy()
+        angles = 2 * np.pi * y.argsort(kind="stable").argsort() / len(y)
+        places = np.stack([np.cos(angles), np.sin(angles)], 1)
+        look = {"s": 18, "c": y % 10, "cmap": "tab10", "vmin": 0, "vmax": 9}
+    else:
+        layout = nx.spring_layout(to_networkx(graph, to_undirected=True), seed=0)
+        places = np.array([layout[node] for node in range(len(layout))])
+        look["s"] = 18 + 2 * np.bincount(target, minlength=len(places))
+    lines = np.stack([places[source], places[target]], 1)
+    faint = 0.06 if len(source) > 20 * len(places) else 0.4
+    axis.add_collection(LineCollection(list(lines), color="#777777", linewidth=0.5, alpha=faint))
     if kind == "tour":
         tour = lines[graph.y.numpy() == 1]
         axis.add_collection(LineCollection(list(tour), color="#D55E00", linewidth=1.3))
-        look["s"] = 7
-    elif kind == "network":
-        look["s"] = 18 + 2 * np.bincount(target, minlength=len(places))
-    elif kind in ("pattern", "cluster"):
-        look = {"s": 18, "c": graph.y.numpy() % 10, "cmap": "tab10", "vmin": 0, "vmax": 9}
     axis.scatter(*places.T, edgecolors="white", linewidths=0.4, zorder=3, **look)
-    if kind == "cluster":
-        given = places[graph.x.flatten().numpy() != 0]
-        axis.scatter(*given.T, s=45, facecolors="none", edgecolors="black", zorder=4)
     axis.set_aspect("equal")
 
 
-def _places(kind: str, graph: Data) -> NDArray[Any]:
-    if kind == "tour":
-        points: NDArray[Any] = graph.x.numpy()
-        return points
-    if kind not in ("pattern", "cluster"):
-        from networkx import spring_layout
+def answers_table(found: FewShotPrediction) -> str:
+    r"""Returns a line for each query: the file, its class, and the probability of each class."""
+    header = ["query", "class", *(shortened(name, _LETTERS) for name in found.classes)]
+    lines = zip(found.queries, found.predicted, found.probabilities.tolist(), strict=True)
+    rows = [
+        [shortened(path.name, _LETTERS), best, *(f"{value:.3f}" for value in values)]
+        for path, best, values in lines
+    ]
+    return text_table(header, rows, right=range(2, len(header)))
 
-        layout = spring_layout(to_networkx(graph, to_undirected=True), seed=0)
-        return np.array([layout[node] for node in range(len(layout))])
-    # These graphs are too dense for a layout by forces: a disc, filled like a sunflower, for each
-    # label.
-    y = graph.y.numpy()
-    labels, order = np.unique(y, return_inverse=True)
-    radius = 1.3 * math.sqrt(np.bincount(order).max()) / math.sin(math.pi / max(2, len(labels)))
-    places = np.empty((len(y), 2))
-    for label in range(len(labels)):
-        k = np.arange((order == label).sum()) + 0.5
-        angle, around = k * math.pi * (3 - math.sqrt(5)), 2 * math.pi * label / len(labels)
-        disc = np.sqrt(k)[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
-        places[order == label] = disc + radius * np.array([math.sin(around), math.cos(around)])
-    return places
+
+def save_answers(found: FewShotPrediction, csv: Path | None, html: Path | None) -> None:
+    r"""Writes a few-shot network's answers to a csv file, and a page with each query beside its
+    support set, as the network got them."""
+    if csv is not None:
+        with write_whole(user_path(csv)) as temporary:
+            temporary.write_text(found.to_csv(), encoding="utf-8", newline="")
+    if html is None:
+        return
+    supports = []
+    for label, name in enumerate(found.classes):
+        images = [_image(image) for image in found.support_images[found.support_labels == label]]
+        more = len(images) - _SHOWN
+        supports.append({"name": name, "images": images[:_SHOWN], "more": max(0, more)})
+    queries = [
+        {
+            "file": query.name,
+            "best": found.predicted[number],
+            "image": _image(found.query_images[number]),
+            "rows": list(zip(found.classes, found.probabilities[number].tolist(), strict=True)),
+        }
+        for number, query in enumerate(found.queries)
+    ]
+    counts = f"{pluralize(len(queries), 'image')} and {len(supports)} classes"
+    notes = [f"{counts}, as the network got them.", *found.notes]
+    context = {"title": "Classified images", "notes": notes}
+    save_page(user_path(html), "few_shot", **context, supports=supports, queries=queries)
+
+
+def _image(image: Tensor) -> str:
+    from PIL import Image
+
+    # Of a drawing, ink is 255; it is shown dark.
+    pixels = 255 - image[0] if image.size(0) == 1 else image.permute(1, 2, 0).contiguous()
+    out = io.BytesIO()
+    Image.fromarray(pixels.numpy()).save(out, "PNG")
+    return _inside(out.getvalue())

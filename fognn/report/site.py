@@ -7,57 +7,50 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.differences import sentence_of
+from fognn.experiments.answer import sentence_of
+from fognn.experiments.differences import difference_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable, run_entry
-from fognn.experiments.results import compare_frame
+from fognn.experiments.results import add_difference, figures_of, typed
 from fognn.experiments.search import Choice
 from fognn.experiments.tables import TABLES
 from fognn.experiments.wording import CLAIMS, METRICS, NONE, joined, pluralize
-from fognn.report.claims import RULE, Judgement, judge
-from fognn.report.pages import check_output, write_pages
-from fognn.report.plots import Figure, cost_figure, curves_figure, effect_figure, results_figure
-from fognn.report.runs import finding, network_rows, runs_frame, settings_of
-from fognn.report.tables import (
-    comparisons_table,
-    paper_tables,
-    rates_tables,
-    read_comparisons,
-    read_table,
-)
-from fognn.report.text import Table, capital, mebibytes
+from fognn.report.claims import RULE, Judgement, judge, read_frames
+from fognn.report.data import statistics_rows
+from fognn.report.forms import Table, capital, check_output, mebibytes, write_pages
+from fognn.report.plots import cost_figure, curves_figure, effect_figure, results_figure
+from fognn.report.tables import comparisons_table, paper_tables, rates_tables, read_comparisons
+from fognn.training.settings import flat
 
 __all__ = ["build_run_report", "build_site", "write_comparisons"]
 
 Page = tuple[str, str, dict[str, Any]]  # name, template, context
+Part = dict[str, Any]  # of a page: a table, figures, runs
 _SHORT = {"few-shot": "Few-shot", "cifar-fs": "CIFAR-FS"}
 _UPPER = ("pattern", "cluster", "zinc", "tsp")
 _CLAIM = ["better, says the paper", "than", "advantage here", "95 % interval", "pairs"]
 _CLAIM += ["in the paper", "learning rates"]
+# Settings that do not make two runs different: the seed and the machine.
+_SAME = ("seed", "machine.", "data.folder")
 
 
 def build_site(results: str | Path, output: str | Path) -> Path:
-    r"""Writes the site, whole or not at all: a front page with the paper's claims, a page for each
-    table, one for each comparison on other data, and one for the runs that are in no table.
+    r"""Writes the site: a front page with the paper's claims, a page for each table, one for the
+    comparisons on other data, and one for the runs that are in no table.
 
     Args:
         results (str or Path): The folder with the ledgers, ``zinc.jsonl`` and the others. Nothing
             else is read.
-        output (str or Path): The folder to write. It replaces an earlier report; a folder with
-            other files raises a :class:`ValueError`.
+        output (str or Path): The folder to write, see :func:`fognn.report.forms.write_pages`.
 
     Returns:
         The front page.
     """
-    results = readable(results)
     check_output(output)
-    if not results.is_dir():
-        raise ValueError(f"results must be a folder with ledgers, there is no folder {results}")
-    return write_pages(output, _site(results))
+    return write_pages(output, _site(readable(results)))
 
 
 def _site(results: Path) -> Iterator[Page]:
-    tables = {name: read_table(name, results) for name in TABLES}
-    frames = {name: frame for name, (frame, _) in tables.items()}
+    frames = read_frames(results)
     comparisons = read_comparisons(results)
     others = ledger_of("runs", results).entries()
     menu = {"index": "Overview"} | {name: _short(name) for name in TABLES}
@@ -65,19 +58,17 @@ def _site(results: Path) -> Iterator[Page]:
     menu |= {"runs": "Other runs"} if others else {}
     judged = judge(frames)
     yield "index", "index", {"menu": menu} | _overview(frames, judged)
-    for name, (frame, entries) in tables.items():
-        yield name, "table", {"menu": menu} | _table(name, frame, entries, judged, results)
+    for name, frame in frames.items():
+        yield name, "table", {"menu": menu} | _table_page(name, frame, judged, results)
     if comparisons:
-        title, parts = "FOG on other data", []
-        for number, (runs, choices) in enumerate(comparisons.values()):
-            frame = compare_frame(runs)
-            part = _comparison(number, frame, sentence_of(frame))
-            parts.append(part | {"searches": _searches(choices), "notes": []})
-        table = comparisons_table(comparisons)
-        context = _compare_context(title, parts) | {"menu": menu, "table": table}
-        yield "compare", "compare", context
+        table = comparisons_table({name: frame for name, (frame, _) in comparisons.items()})
+        parts = [
+            _comparison(number, frame, sentence_of(frame), choices)
+            for number, (frame, choices) in enumerate(comparisons.values())
+        ]
+        yield "compare", "compare", {"menu": menu} | _page("FOG on other data", parts, table=table)
     if others:
-        yield "runs", "table", {"menu": menu} | _runs(others, "Runs that are in no table")
+        yield "runs", "table", {"menu": menu} | _runs_page(others, "Runs that are in no table")
 
 
 def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
@@ -92,7 +83,7 @@ def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
     labels = list(dict.fromkeys(entry.label for entry in entries))
     data = joined(list(dict.fromkeys(entry.data for entry in entries)))
     title = f"{joined(labels)} on {data}" if len(labels) < 4 else f"Runs on {data}"
-    return write_pages(output, [("index", "table", _runs(entries, title))])
+    return write_pages(output, [("index", "table", _runs_page(entries, title))])
 
 
 def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path:
@@ -107,42 +98,39 @@ def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path
         The page.
     """
     answers = answers if isinstance(answers, list | tuple) else [answers]
-    parts = []
-    for number, answer in enumerate(answers):
-        part = _comparison(number, answer.frame, answer.sentence)
-        parts.append(part | {"searches": _searches(answer.choices), "notes": answer.notes})
-    if not title:
-        title = parts[0]["title"] if len(parts) == 1 else "Does FOG help?"
-    return write_pages(output, [("index", "compare", _compare_context(title, parts))])
+    parts = [
+        _comparison(number, one.frame, one.sentence, one.choices, one.notes, one.about)
+        for number, one in enumerate(answers)
+    ]
+    title = title or (parts[0]["title"] if len(parts) == 1 else "Does FOG help?")
+    return write_pages(output, [("index", "compare", _page(title, parts, table=None))])
 
 
-def _compare_context(title: str, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _page(title: str, parts: Sequence[Part], **more: Any) -> dict[str, Any]:
     figures = [figure for part in parts for figure in part["figures"]]
-    return {"title": title, "parts_": parts, "figures": figures, "table": None}
+    return {"title": title, "parts_": parts, "figures": figures} | more
 
 
 # --- the front page ---
 
 
 def _overview(frames: Mapping[str, pd.DataFrame], judged: Sequence[Judgement]) -> dict[str, Any]:
-    counts = {verdict: [j for j in judged if j.verdict == verdict] for verdict in CLAIMS}
-    parts = [f"{CLAIMS[verdict]}: {len(own)}" for verdict, own in counts.items() if own]
-    total = pluralize(len(judged), "claim")
-    tables = {True: [], False: []}  # type: dict[bool, list[dict[str, Any]]]
+    counts = pd.Series([CLAIMS[one.verdict] for one in judged]).value_counts(sort=False)
+    parts = "; ".join(f"{verdict}: {count}" for verdict, count in counts.items())
+    tables: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for name, frame in frames.items():
         rows = frame[~frame["ours"]]
-        measured = sum(map(bool, rows["entries"]))
-        cells = {
+        line = {
             "name": name,
             "title": capital(TABLES[name].title),
-            "measured": f"{measured} of {len(rows)}",
+            "measured": f"{sum(map(bool, rows['entries']))} of {len(rows)}",
             "runs": sum(map(len, frame["entries"])),
             "says": _says(frame),
         }
-        tables[TABLES[name].number is not None].append(cells)
+        tables[TABLES[name].number is not None].append(line)
     return {
         "title": "Second-order message passing, measured again",
-        "summary": f"{total} of the paper. {capital('; '.join(parts[::-1]))}.",
+        "summary": f"{pluralize(len(judged), 'claim')} of the paper. {capital(parts)}.",
         "rule": RULE,
         "claims": [_claim(one) for one in judged],
         "tables": [("The tables of the paper", tables[True]), ("Our own tables", tables[False])],
@@ -151,11 +139,11 @@ def _overview(frames: Mapping[str, pd.DataFrame], judged: Sequence[Judgement]) -
 
 def _claim(judged: Judgement) -> dict[str, Any]:
     return {
-        "text": judged.claim.text,
-        "quote": judged.claim.quote,
-        "table": judged.claim.table,
+        "text": judged.text,
+        "quote": judged.quote,
+        "table": judged.table,
         "kind": judged.verdict.replace(" ", "-"),
-        "verdict": judged.text,
+        "verdict": judged.here,
         "coverage": judged.coverage,
         "header": _CLAIM,
         "rows": [one.cells() for one in judged.comparisons],
@@ -163,14 +151,14 @@ def _claim(judged: Judgement) -> dict[str, Any]:
 
 
 def _says(frame: pd.DataFrame) -> str:
-    r"""What the pairs of a table say, in a sentence."""
+    r"""Returns what the pairs of a table say, in a sentence."""
     pairs = frame[(frame["host"] != "") & ~frame["ours"]]
     if not len(pairs):
         return "No pair is measured yet."
-    counts = pairs["verdict"].value_counts()
     what = "control" if TABLES[frame["table"].iloc[0]].difference != "FOG - host" else "pair"
-    parts = [f"{verdict} in {count}" for verdict, count in counts.items()]
-    return f"{pluralize(len(pairs), what)}: FOG is {', '.join(parts)}."
+    counts = pairs["verdict"].value_counts()
+    parts = joined([f"{verdict} in {count}" for verdict, count in counts.items()])
+    return f"{pluralize(len(pairs), what)}: FOG is {parts}."
 
 
 def _short(name: str) -> str:
@@ -180,54 +168,35 @@ def _short(name: str) -> str:
 # --- a table ---
 
 
-def _table(
-    name: str,
-    frame: pd.DataFrame,
-    entries: Sequence[LedgerEntry],
-    judged: Sequence[Judgement],
-    results: Path,
+def _table_page(
+    name: str, frame: pd.DataFrame, judged: Sequence[Judgement], results: Path
 ) -> dict[str, Any]:
-    parts: list[dict[str, Any]] = []
-    tables = paper_tables(frame, entries)
-    for number, (data, own) in enumerate(frame.groupby("data", sort=False)):
-        figures = [results_figure(own, f"results-{number}"), effect_figure(own, f"effect-{number}")]
-        if name == "widths":
-            figures.append(cost_figure(own, f"cost-{number}", "parameters", "parameters"))
-        elif name != "controls":  # which has too many networks of nearly equal times
-            unit = "seconds an epoch"
-            figures.append(cost_figure(own, f"cost-{number}", "seconds_per_epoch", unit))
-        figures.append(_curves(own, f"curves-{number}"))
-        runs = [entry for own_entries in own["entries"] for entry in own_entries]
-        part = {"title": data if len(tables) > 1 else "", "table": tables[number]}
-        figures = [figure for figure in figures if figure is not None]
-        parts.append(part | {"figures": figures, "runs": _run_table(runs)})
+    parts = []
+    groups = list(frame.groupby("data", sort=False))
+    for number, ((data, own), table) in enumerate(zip(groups, paper_tables(frame), strict=True)):
+        part = _part(own, number, table, data if len(groups) > 1 else "")
+        if any(own["entries"]) and name != "controls":  # which has too many of nearly equal times
+            cost = ("parameters",) * 2 if name == "widths" else ("seconds_per_epoch", "s an epoch")
+            part["figures"].append(cost_figure(own, f"cost-{number}", *cost))
+        parts.append(part)
     printed, title = TABLES[name].number, capital(TABLES[name].title)
-    more = rates_tables(results) if name == "zinc" else []
-    return {
-        "title": f"Table {printed}: {title}" if printed else f"{title} (not in the paper)",
-        "summary": _says(frame),
-        "claims": [_claim(one) for one in judged if one.claim.table == name],
-        "parts_": parts,
-        "more": more,
-        "figures": [figure for part in parts for figure in part["figures"]],
-    }
+    return _page(
+        f"Table {printed}: {title}" if printed else f"{title} (not in the paper)",
+        parts,
+        summary=_says(frame),
+        claims=[_claim(one) for one in judged if one.table == name],
+        more=rates_tables(results) if name == "zinc" else [],
+    )
 
 
-def _curves(frame: pd.DataFrame, name: str) -> Figure | None:
-    r"""Each network with FOG beside its host, or by itself where there is none."""
-    lines = {line.network: line for line in frame.itertuples() if line.entries}
-    if not lines:
-        return None
-    hosts = {line.host for line in lines.values()}
-    groups = {}
-    for label, line in lines.items():
-        if line.host in lines:
-            pair = {line.host: lines[line.host].entries, label: line.entries}
-            groups[f"{line.host} and {label}"] = pair
-        elif label not in hosts:
-            groups[label] = {label: line.entries}
-    pairs = dict(sorted(groups.items(), key=lambda item: -len(item[1])))  # pairs come first
-    return curves_figure(pairs, METRICS[frame["metric"].iloc[0]], name)
+def _part(frame: pd.DataFrame, number: int, table: Table, title: str) -> Part:
+    r"""Returns a table with the plots of its networks and all their runs."""
+    figures = [effect_figure(frame, f"effect-{number}"), results_figure(frame, f"results-{number}")]
+    if any(frame["entries"]):
+        figures.append(curves_figure(frame, f"curves-{number}"))
+    runs = _run_table([entry for own in frame["entries"] for entry in own])
+    shown = [figure for figure in figures if figure is not None]
+    return {"title": title, "table": table, "figures": shown, "runs": runs, "settings": None}
 
 
 def _run_table(entries: Sequence[LedgerEntry]) -> Table:
@@ -246,78 +215,116 @@ def _run_table(entries: Sequence[LedgerEntry]) -> Table:
     return Table("All runs, and the command that repeats each", header, rows, [note])
 
 
-# --- runs ---
+# --- runs and comparisons ---
 
 
-def _runs(entries: Sequence[LedgerEntry], title: str) -> dict[str, Any]:
-    r"""The page that compares runs, with a part for each dataset and metric."""
+def _runs_page(entries: Sequence[LedgerEntry], title: str) -> dict[str, Any]:
+    r"""Returns the page that compares runs, with a part for each dataset and metric."""
     groups: dict[tuple[str, str], list[LedgerEntry]] = {}
     for entry in entries:
         groups.setdefault((entry.data, entry.result["metric"]), []).append(entry)
     parts, says = [], []
     for number, ((data, _), own) in enumerate(groups.items()):
-        frame = runs_frame(own)
-        says += [finding(line, frame) for line in frame.itertuples() if line.host]
-        part = _frame_part(frame, data, number)
-        parts.append(part | {"title": data if len(groups) > 1 else ""})
-    return {
-        "title": title,
-        "summary": " ".join(says) or f"{pluralize(len(entries), 'run')}.",
-        "claims": [],
-        "parts_": parts,
-        "more": [],
-        "figures": [figure for part in parts for figure in part["figures"]],
-    }
+        frame = _runs_frame(own)
+        says += [sentence_of(frame)] if (frame["host"] != "").any() else []
+        parts.append(_networks(frame, number, data if len(groups) > 1 else ""))
+    summary = " ".join(says) or f"{pluralize(len(entries), 'run')}."
+    return _page(title, parts, summary=summary, claims=[], more=[])
 
 
-def _frame_part(frame: pd.DataFrame, data: str, number: int) -> dict[str, Any]:
-    r"""Plots and tables of networks that are no rows of a table."""
-    metric = METRICS[frame["metric"].iloc[0]]
-    names = [
-        f"{line.network} ({line.note})" if getattr(line, "note", "") else line.network
-        for line in frame.itertuples()
-    ]
-    networks = dict(zip(names, frame["entries"], strict=True))
-    figures = [
-        effect_figure(frame, f"effect-{number}"),
-        results_figure(frame, f"results-{number}"),
-        curves_figure({"all": networks}, metric, f"curves-{number}"),
-    ]
-    header, rows = network_rows(frame)
-    notes = [f"{capital(metric.direction)}; ± is the standard deviation over seeds (or folds)."]
+def _runs_frame(entries: Sequence[LedgerEntry]) -> pd.DataFrame:
+    r"""Returns a row for each network, with columns as in :mod:`fognn.experiments.results`. Runs
+    that differ only in their seed or in the machine are one row. A network with FOG is compared
+    with the host that has the most settings in common; two other rows with each other."""
+    groups: dict[str, list[LedgerEntry]] = {}
+    for entry in entries:
+        groups.setdefault(str(_settings(entry)), []).append(entry)
+    lines: list[dict[str, Any]] = []
+    for own in groups.values():
+        alike = pd.DataFrame(
+            [_settings(g[0]) for g in groups.values() if g[0].label == own[0].label]
+        )
+        names = [name for name in alike if alike[name].nunique(dropna=False) > 1]
+        note = ", ".join(f"{name} {_settings(own[0]).get(name, NONE)}" for name in names)
+        lines.append(
+            {
+                **{"table": "runs", "row": "", "data": own[0].data, "ours": False, "note": note},
+                **{"network": own[0].label, "metric": own[0].result["metric"]},
+                **figures_of(own, "last", "batches"),
+            }
+        )
+    for number, line in enumerate(lines):
+        model, mine = line["entries"][0].model, _settings(line["entries"][0]).items()
+        hosts = [other for other in lines if model == f"{other['entries'][0].model}+fog"]
+        if not hosts and number == 1 and len(lines) == 2 and not lines[0].get("host"):
+            hosts = lines[:1]
+        host = max(
+            hosts, key=lambda h: len(mine & _settings(h["entries"][0]).items()), default=None
+        )
+        add_difference(line, host, False, "last", "batches")
+    return typed(lines)
+
+
+def _settings(entry: LedgerEntry) -> dict[str, str]:
+    r"""Returns the settings that make a run what it is, as text."""
+    found = sorted(flat(entry.config).items())
+    return {name: str(value) for name, value in found if not name.startswith(_SAME)}
+
+
+def _networks(frame: pd.DataFrame, number: int, title: str) -> Part:
+    r"""Returns the part of networks that are no rows of a table."""
+    notes = frame["note"].map(lambda note: f" ({note})" if note else "")
+    shown = frame.assign(network=frame["network"] + notes)
+    hosted = shown["host"].map(dict(zip(frame["network"], shown["network"], strict=True)))
+    shown["host"] = hosted.fillna("")
+    metric, first = METRICS[frame["metric"].iloc[0]], frame.iloc[0]
+    split = "validation" if first["figure"].startswith("val") else "test"
+    header = ["network", "parameters", "learning rate", f"{split} {metric.axis}", "seeds"]
+    header += ["difference", "95 % interval", "verdict", "epochs", "s/epoch", "memory"]
+    rows = []
+    for line in shown.itertuples():
+        found = difference_of(line)
+        row = [line.network, f"{line.parameters:,}", f"{line.lr:g}"]
+        row += [metric.figure(line.mean, line.sd), str(len(line.seeds))]
+        row += [NONE if found is None else metric.signed(found.value)]
+        row += [(metric.interval(found.low, found.high) if found else "") or NONE]
+        row += [line.verdict or NONE, f"{line.epochs:.0f}", f"{line.seconds_per_epoch:.2f}"]
+        rows.append([*row, mebibytes(line.peak_memory)])
+    about = [f"{capital(metric.direction)}; ± is the standard deviation over seeds (or folds)."]
     if (frame["paired_over"] == "fold").any():
-        notes.append("Folds share training data, so their intervals are too narrow.")
-    entries = [entry for own in frame["entries"] for entry in own]
-    settings = [settings_of(own[0]) for own in frame["entries"]]
-    keys = dict.fromkeys(key for own in settings for key in own)
-    values = [[key, *(own.get(key, NONE) for own in settings)] for key in keys]
-    return {
-        "table": Table(f"{data}: {metric.axis}", header, rows, notes),
-        "figures": [figure for figure in figures if figure is not None],
-        "runs": _run_table(entries),
-        "settings": (["setting", *names], values),
+        about.append("Folds share training data, so their intervals are too narrow.")
+    part = _part(
+        shown, number, Table(f"{first['data']}: {metric.axis}", header, rows, about), title
+    )
+    settings = pd.DataFrame([_settings(own[0]) for own in frame["entries"]]).fillna(NONE).T
+    values = [[name, *row] for name, *row in settings.itertuples()]
+    return part | {"settings": (["setting", *shown["network"]], values)}
+
+
+def _comparison(
+    number: int,
+    frame: pd.DataFrame,
+    sentence: str,
+    choices: Sequence[Choice],
+    notes: Sequence[str] = (),
+    about: Mapping[str, Any] | None = None,
+) -> Part:
+    lines = [line for line in frame.itertuples() if line.host]
+    hosts = joined(list(dict.fromkeys(line.host for line in lines)))
+    verdicts = [
+        (line.verdict, f"{line.network} against {line.host}: {line.verdict}") for line in lines
+    ]
+    title = f"{hosts}, with and without FOG, on {frame['data'].iloc[0]}"
+    return _networks(frame, number, title) | {
+        "sentence": sentence,
+        "verdicts": verdicts,
+        "notes": notes,
+        "about": statistics_rows(dict(about or {})),
+        "searches": _searches(choices),
     }
 
 
-# --- comparisons ---
-
-
-def _comparison(number: int, frame: pd.DataFrame, sentence: str) -> dict[str, Any]:
-    data = frame["data"].iloc[0] if len(frame) else "no runs"
-    hosts = joined(list(dict.fromkeys(frame[frame["host"] != ""]["host"])))
-    verdicts = [
-        (line.verdict, f"{line.network} against {line.host}: {line.verdict}")
-        for line in frame.itertuples()
-        if line.host
-    ]
-    part = _frame_part(frame, data, number)
-    title = f"{hosts}, with and without FOG, on {data}"
-    return part | {"title": title, "sentence": sentence, "verdicts": verdicts}
-
-
-def _searches(choices: Sequence[Choice]) -> Table | None:
-    if not choices:
-        return None
+def _searches(choices: Sequence[Choice]) -> Table:
     rates = sorted({trial.lr for choice in choices for trial in choice.tried}, reverse=True)
     rows = []
     for choice in choices:
@@ -333,5 +340,5 @@ def _searches(choices: Sequence[Choice]) -> Table | None:
         "validation metric at its best epoch, marked with a star, was taken for all seeds. The "
         "test split was not used."
     )
-    title = f"Validation {METRICS[choices[0].metric].axis} of each learning rate"
-    return Table(title, ["network", *(f"{rate:g}" for rate in rates)], rows, [note])
+    header = ["network", *(f"{rate:g}" for rate in rates)]
+    return Table("Validation metric of each learning rate", header, rows, [note])

@@ -8,15 +8,18 @@ import pandas as pd
 
 from fognn.experiments.compared import chosen_entries, table_of
 from fognn.experiments.differences import Difference, difference_of
-from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
-from fognn.experiments.results import compare_frame, frame_of, table_csv
-from fognn.experiments.rows import get_row, name_of, rows
-from fognn.experiments.search import Choice, choices_of, rates_frame, without_trials
+from fognn.experiments.ledger import ledger_of, readable
+from fognn.experiments.rates import rates_frame
+from fognn.experiments.results import compare_frame, table_csv, table_frame
+from fognn.experiments.row_net import name_of
+from fognn.experiments.rows import get_row, rows
+from fognn.experiments.search import Choice, choices_of
 from fognn.experiments.tables import TABLES, label_of
 from fognn.experiments.wording import METRICS, NONE, Metric, pluralize
 from fognn.models import list_models
-from fognn.report.notes import notes_of, numbers_of
-from fognn.report.text import FORMS, Table, text_table
+from fognn.report.claims import claims_table, read_frames
+from fognn.report.forms import FORMS, Table, text_table
+from fognn.report.notes import notes_of
 from fognn.utils import checks
 
 __all__ = [
@@ -24,7 +27,6 @@ __all__ = [
     "paper_tables",
     "rates_tables",
     "read_comparisons",
-    "read_table",
     "report_models",
     "report_table",
 ]
@@ -38,7 +40,7 @@ def report_table(
     over: str | None = None,
     minus: str | None = None,
 ) -> str:
-    r"""A table of the paper beside the measurement, or a table of our own, from the ledgers.
+    r"""Returns a table of the paper beside the measurement, or one of our own, from the ledgers.
 
     A table of two datasets is printed as two.
 
@@ -52,8 +54,6 @@ def report_table(
             ``booktabs``), or :obj:`"csv"`, with all digits.
         at, over, minus (str, optional): As in :func:`fognn.experiments.results.table_frame`.
     """
-    from fognn.report.claims import claims_table, read_frames
-
     checks.one_of("table", "form", form, FORMS)
     results = readable(results)
     if table in ("claims", "rates", "compare"):
@@ -62,36 +62,21 @@ def report_table(
         if table == "rates":
             found = rates_tables(results)
         elif table == "compare":
-            found = [comparisons_table(read_comparisons(results))]
+            frames = {name: frame for name, (frame, _) in read_comparisons(results).items()}
+            found = [comparisons_table(frames)]
         else:
             found = [claims_table(read_frames(results))]
         return "\n\n".join(one.to(form) for one in found)
-    checks.known("table", "name", table, TABLES)
-    frame, entries = read_table(table, results, at, over, minus)
+    frame = table_frame(table, results, at, over, minus)
     difference = TABLES[table].difference if minus is None else f"row - {minus}"
     if form == "csv":
         return table_csv(frame, difference)
-    found = paper_tables(frame, entries, at, over, difference)
+    found = paper_tables(frame, at, over, difference)
     return "\n\n".join(one.to(form) for one in found)
-
-
-def read_table(
-    table: str,
-    results: Path,
-    at: str | None = None,
-    over: str | None = None,
-    minus: str | None = None,
-) -> tuple[pd.DataFrame, list[LedgerEntry]]:
-    r"""Reads a table: :func:`fognn.experiments.results.table_frame`, and all lines of the ledger,
-    with the trials of searches."""
-    entries = ledger_of(table, results).entries()
-    shown = without_trials(entries, choices_of(table, results).entries())
-    return frame_of(table, shown, at, over, minus), entries
 
 
 def paper_tables(
     frame: pd.DataFrame,
-    entries: Sequence[LedgerEntry],
     at: str | None = None,
     over: str | None = None,
     difference: str | None = None,
@@ -99,35 +84,32 @@ def paper_tables(
     r"""Returns a table for each dataset of a table of the paper, or of our own.
 
     Args:
-        frame (DataFrame): Its networks.
-        entries (list): All lines of its ledger.
+        frame (DataFrame): Its networks, see :func:`fognn.experiments.results.table_frame`.
         at, over (str, optional): The arguments with which the frame was made.
         difference (str, optional): What is subtracted from what: ``"FOG - host"``.
     """
     about = TABLES[frame["table"].iloc[0]]
     at, over = at or about.at, over or about.over
-    named = difference not in (None, about.difference)
     difference = difference or about.difference
     found = []
     for data, part in frame.groupby("data", sort=False):
         lines: list[Any] = list(part.itertuples())
-        numbers = numbers_of(lines)
-        header, cells = _cells(lines, numbers, difference, named)
+        changes = dict.fromkeys(line.changed for line in lines if line.changed)
+        numbers = {changed: f"[{number}]" for number, changed in enumerate(changes, 1)}
+        header, cells = _cells(lines, numbers, difference)
         metric = METRICS[lines[0].metric]
         title = f"{data}: {metric.axis}, {metric.direction}"
         if about.number is None:
             title = f"{title}; not in the paper."
         else:
             title = f"Table {about.number} of the paper, {title}."
-        own = [entry for entry in entries if entry.row in set(part["row"])]
-        hidden = len(own) - sum(map(len, part["entries"]))
-        notes = notes_of(lines, at, over, hidden, numbers, difference)
+        notes = notes_of(lines, at, over, numbers, difference)
         found.append(Table(title, header, cells, notes, range(1, len(header))))
     return found
 
 
 def _cells(
-    lines: Sequence[Any], numbers: Mapping[tuple[str, ...], str], difference: str, named: bool
+    lines: Sequence[Any], numbers: Mapping[tuple[str, ...], str], difference: str
 ) -> tuple[list[str], list[list[str]]]:
     folds = any(pd.notna(line.held_out) for line in lines)
     paired = any(line.host for line in lines)
@@ -148,17 +130,10 @@ def _cells(
         row += [_figure(line.held_out, line.held_out_sd, digits)] * folds
         row += [str(len(line.seeds))]
         row += [_format(line.difference, f"+.{digits}f") + " !" * bool(line.off)] * printed
-        if paired:
-            alone = named or not line.entries or not _has_host(paper)
-            missing = NONE if alone else "no common run"
-            row.append(_paired(difference_of(line), digits) if line.host else missing)
+        row += [_paired(difference_of(line), digits)] * paired
         row += [_format(line.epochs, ",.0f"), _format(line.seconds_per_epoch, ".2f")]
         cells.append(row)
     return header, cells
-
-
-def _has_host(paper: Any) -> bool:
-    return bool(paper.reference or (paper.model.endswith("+FOG") and not paper.control))
 
 
 def _format(value: Any, form: str) -> str:
@@ -171,7 +146,8 @@ def _figure(mean: float, sd: float, digits: int) -> str:
 
 
 def _paired(found: Difference | None, digits: int) -> str:
-    assert found is not None
+    if found is None:
+        return NONE
     text = f"{found.value:+.{digits}f}"
     if found.low is not None:
         text += f" [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
@@ -185,7 +161,7 @@ _RATES += ["FOG − host, equal tries", "due to settings", "tries each"]
 
 
 def rates_tables(results: Path) -> list[Table]:
-    r"""How much of each gain is due to learning rates: a table for each one that has a search."""
+    r"""Returns how much of each gain is due to learning rates, a table for each with a search."""
     searched = [name for name in TABLES if choices_of(name, results).path.exists()]
     found = []
     for name in searched or ["zinc"]:
@@ -243,64 +219,59 @@ def _difference(found: Difference | None, metric: Metric) -> str:
 _COMPARE = ["data", "host", "metric", "alone", "with FOG", "FOG − host", "95 % interval", "over"]
 
 
-def read_comparisons(results: Path) -> dict[str, tuple[list[LedgerEntry], list[Choice]]]:
-    r"""Reads the runs of each comparison with the chosen learning rates, and its searches."""
+def read_comparisons(results: Path) -> dict[str, tuple[pd.DataFrame, list[Choice]]]:
+    r"""Reads each comparison: its networks with the chosen learning rates, see
+    :func:`fognn.experiments.results.compare_frame`, and its searches."""
     found = {}
     for file in sorted((results / "compare").glob("*.jsonl")):
         table = table_of(file.stem)
-        choices = choices_of(table, results).entries()
+        choices = choices_of(table, results).read()
         entries = chosen_entries(ledger_of(table, results).entries(), choices)
         if entries:
-            found[file.stem] = (entries, choices)
+            found[file.stem] = (compare_frame(entries), choices)
     return found
 
 
-def comparisons_table(
-    comparisons: Mapping[str, tuple[Sequence[LedgerEntry], Sequence[Choice]]],
-) -> Table:
-    r"""A row for each host of each comparison: the host, the host with FOG, and their difference.
+def comparisons_table(frames: Mapping[str, pd.DataFrame]) -> Table:
+    r"""Returns a row for each host of each comparison: the host, the host with FOG, and their
+    difference.
 
     Args:
-        comparisons (dict): The result of :func:`read_comparisons`.
+        frames (dict): The networks of each comparison, by its name.
     """
     cells = []
-    for name, (entries, _) in comparisons.items():
-        lines: list[Any] = list(compare_frame(entries).itertuples())
+    for name, frame in frames.items():
+        lines: list[Any] = list(frame.itertuples())
         alone = {(line.network, line.note): line for line in lines if not line.host}
         for line in lines:
             if line.host and (line.host, line.note) in alone:
-                cells.append(_compared(name, alone[line.host, line.note], line))
+                cells.append([name, *_compared(alone[line.host, line.note], line)])
     notes = [
         "The test split at the best validation epoch, mean ± standard deviation; higher is better "
         "for accuracy and ROC-AUC, lower for MAE and RMSE. The difference is between runs of the "
         "same seed (or fold), with its 95 % interval by Student's t; folds share training data, so "
-        "that theirs is too narrow. * the interval over three seeds or more "
-        "does not contain 0."
+        "that theirs is too narrow. * the interval over three seeds or more does not contain 0."
     ]
     title = "Hosts with and without FOG, at the same number of parameters."
     return Table(title, _COMPARE, cells, notes, range(3, 7))
 
 
-def _compared(name: str, host: Any, fog: Any) -> list[str]:
+def _compared(host: Any, fog: Any) -> list[str]:
     metric, found = METRICS[fog.metric], difference_of(fog)
-    star = " *" if fog.verdict in ("better", "worse") else ""
-    digits = len(metric.number(0).partition(".")[2])
-    return [
-        name,
-        f"{host.network} ({fog.note})" if fog.note else host.network,
-        metric.axis,
-        *(_figure(line.mean, line.sd, digits) for line in (host, fog)),
-        NONE if found is None else metric.signed(found.value) + star,
-        (metric.interval(found.low, found.high) if found else "") or NONE,
-        NONE if found is None else found.note.partition(":")[0],
-    ]
+    name = f"{host.network} ({fog.note})" if fog.note else host.network
+    figures = [metric.figure(line.mean, line.sd) for line in (host, fog)]
+    if found is None:
+        return [name, metric.axis, *figures, NONE, NONE, NONE]
+    gap = metric.signed(found.value) + " *" * (fog.verdict in ("better", "worse"))
+    interval = metric.interval(found.low, found.high) or NONE
+    return [name, metric.axis, *figures, gap, interval, pluralize(found.pairs, found.over)]
 
 
 # --- the list of networks ---
 
 
 def report_models(pattern: str = "*") -> str:
-    r"""A table of the networks, with the number of parameters of each in the paper's tables.
+    r"""Returns a table of the networks, with their numbers of parameters in the paper's tables.
 
     Args:
         pattern (str, optional): A shell pattern for their names. (default: :obj:`"*"`)

@@ -1,0 +1,184 @@
+r"""Output in each form: a table as text, Markdown, LaTeX or csv, and pages from templates, which
+open from disk, without a server and without the internet."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from fognn import __version__
+from fognn.experiments.wording import NONE
+from fognn.utils.files import user_path, write_whole
+
+__all__ = [
+    "FORMS",
+    "Table",
+    "capital",
+    "check_output",
+    "mebibytes",
+    "save_page",
+    "shortened",
+    "text_table",
+    "write_pages",
+]
+
+FORMS = ("text", "markdown", "latex", "csv")
+_WIDTH = 100  # of sentences, in letters
+_LATEX = str.maketrans(
+    {
+        **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+        **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+        **{"±": r"$\pm$", "–": "--", "†": r"\dag{}", "×": r"$\times$", "−": "$-$"},
+    }
+)
+_SCRIPT = "plotly.min.js"
+
+
+def capital(text: str) -> str:
+    r"""Returns the text with its first letter in upper case; the others stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def mebibytes(size: float | None) -> str:
+    r"""Returns a number of bytes as ``412 MiB``; a dash if it is not known."""
+    return NONE if size is None or pd.isna(size) else f"{size / 2**20:,.0f} MiB"
+
+
+def shortened(text: str, most: int) -> str:
+    r"""Returns the text with at most as many characters, and an ellipsis in the middle."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
+
+
+def text_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()
+) -> str:
+    r"""Returns a table of plain text whose columns are as wide as their longest cell.
+
+    Args:
+        header (sequence of str): The names of the columns.
+        rows (iterable): The rows.
+        right (sequence of int, optional): The columns that are aligned to the right.
+            (default: none)
+    """
+    lines = [list(header), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * width for width in widths])
+    aligned = [
+        [
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        for line in lines
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in aligned)
+
+
+@dataclass(frozen=True)
+class Table:
+    r"""A table with its title and its notes.
+
+    Args:
+        title (str): The title.
+        header (list): The names of the columns.
+        rows (list): The rows, a text for each column.
+        notes (list): Sentences about it.
+        right (sequence of int): The columns that are aligned to the right.
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    notes: list[str]
+    right: Sequence[int] = ()
+
+    def to(self, form: str) -> str:
+        r"""Returns the table in one of :obj:`FORMS`; csv has neither title nor notes."""
+        if form == "csv":
+            frame = pd.DataFrame(self.rows, columns=self.header)
+            return str(frame.to_csv(index=False, lineterminator="\n")).rstrip("\n")
+        if form == "latex":
+            columns = "".join("r" if n in self.right else "l" for n in range(len(self.header)))
+            rows = [[cell.translate(_LATEX) for cell in row] for row in self.rows]
+            frame = pd.DataFrame(rows, columns=[name.translate(_LATEX) for name in self.header])
+            caption = " ".join([self.title, *self.notes]).translate(_LATEX)
+            return frame.to_latex(index=False, column_format=columns, caption=caption).rstrip("\n")
+        if form == "markdown":
+            marks = ["---:" if n in self.right else "---" for n in range(len(self.header))]
+            header, *rows = [list(map(_markdown, line)) for line in [self.header, *self.rows]]
+            table = [f"| {' | '.join(line)} |" for line in [header, marks, *rows]]
+            notes = _markdown(" ".join(self.notes))
+            return "\n".join([f"**{_markdown(self.title)}**", "", *table, "", notes])
+        notes = [fill(note, _WIDTH) for note in self.notes]
+        return "\n".join(
+            [self.title, "", text_table(self.header, self.rows, self.right), "", *notes]
+        )
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_<|])", r"\\\1", text)
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("fognn.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["version"] = __version__
+    return environment
+
+
+def save_page(path: Path, template: str, **context: Any) -> None:
+    r"""Writes a page, whole or not at all.
+
+    Args:
+        path (Path): The file.
+        template (str): A file of ``fognn/report/templates``, without its suffix.
+        **context: The values that it names.
+    """
+    text = _templates().get_template(f"{template}.html").render(context)
+    with write_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def check_output(output: str | Path) -> Path:
+    r"""Returns the folder for pages; raises if it has an ``index.html`` that is not a report's."""
+    output = user_path(output)
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"report: output must be a folder, got the file {output}")
+    if (output / "index.html").exists() and not (output / _SCRIPT).exists():
+        raise ValueError(f"report: output must not be a folder with other pages, got {output}")
+    return output
+
+
+def write_pages(output: str | Path, pages: Iterable[tuple[str, str, dict[str, Any]]]) -> Path:
+    r"""Writes a folder of pages with the script of their plots. Other files stay as they are.
+
+    Args:
+        output (str or Path): The folder; see :func:`check_output`.
+        pages (iterable): The name of each page without its suffix, its template and its context.
+
+    Returns:
+        The page ``index.html``.
+    """
+    from plotly.offline import get_plotlyjs
+
+    output, pages = check_output(output), list(pages)
+    with write_whole(output / _SCRIPT) as temporary:
+        temporary.write_text(get_plotlyjs(), encoding="utf-8")
+    for name, template, context in pages:
+        save_page(output / f"{name}.html", template, here=name, **context)
+    return output / "index.html"
