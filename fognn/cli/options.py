@@ -4,7 +4,8 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,9 +35,6 @@ def main() -> None:
     warnings.showwarning = show
     try:
         app(prog_name="fognn")
-    except Stopped as stop:
-        print("fognn:", stop, file=sys.stderr)
-        sys.exit(130)
     # ImportError: an optional dependency is not installed.
     except (ValueError, ImportError, OSError, FognnError) as error:
         print("fognn:", _line(error), file=sys.stderr)
@@ -128,6 +126,16 @@ def import_own(path: Path | None) -> None:
         from fognn.utils.own_code import import_file
 
         import_file(path)
+
+
+@contextmanager
+def exit_if_stopped() -> Iterator[None]:
+    r"""Ends the command with exit code 130 and a line if a run was interrupted."""
+    try:
+        yield
+    except Stopped as stop:
+        print("fognn:", stop, file=sys.stderr)
+        raise Exit(130) from stop
 
 
 def count_of(workers: str) -> Any:

@@ -99,11 +99,12 @@ def reproduce(
         )  # fmt: skip
 
     progress = Progress(total, quiet)
-    if search:
-        planned, choices = searched(planned, results, train, settings)
-        for choice in choices:
-            print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
-    summary = train(planned)
+    with options.exit_if_stopped():
+        if search:
+            planned, choices = searched(planned, results, train, settings)
+            for choice in choices:
+                print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
+        summary = train(planned)
     print(summary)
     if summary.failed:
         raise Exit(1)

@@ -68,19 +68,20 @@ def train(
     from fognn.training.fabric import rank
 
     options.import_own(imported)
-    result = run(
-        data,
-        model,
-        seed,
-        folder,
-        recipe=recipe,
-        config=config,
-        logger=logger,
-        quiet=quiet,
-        again=again,
-        command=shlex.join(["fognn", *sys.argv[1:]]),
-        **settings,
-    )
+    with options.exit_if_stopped():
+        result = run(
+            data,
+            model,
+            seed,
+            folder,
+            recipe=recipe,
+            config=config,
+            logger=logger,
+            quiet=quiet,
+            again=again,
+            command=shlex.join(["fognn", *sys.argv[1:]]),
+            **settings,
+        )
     if rank() == 0:  # under torchrun, only one process prints
         print(f"{result}\n{result.folder}")
 
@@ -220,23 +221,24 @@ def compare(
     options.import_own(imported)
     if output is not None:
         check_output(output)  # before hours of training
-    result = compare_networks(
-        data,
-        [host.strip() for host in hosts.split(",")],
-        seeds,
-        budget,
-        rates=options.numbers("compare: rates", rates),
-        time=time,
-        name=name,
-        workers=options.count_of(workers),
-        ray=ray,
-        shared=shared,
-        runs=runs,
-        results=results,
-        quiet=quiet,
-        command=shlex.join(["fognn", *sys.argv[1:]]),
-        **settings,
-    )
+    with options.exit_if_stopped():
+        result = compare_networks(
+            data,
+            [host.strip() for host in hosts.split(",")],
+            seeds,
+            budget,
+            rates=options.numbers("compare: rates", rates),
+            time=time,
+            name=name,
+            workers=options.count_of(workers),
+            ray=ray,
+            shared=shared,
+            runs=runs,
+            results=results,
+            quiet=quiet,
+            command=shlex.join(["fognn", *sys.argv[1:]]),
+            **settings,
+        )
     print(result)
     if not len(result.frame):
         raise Exit(1)
