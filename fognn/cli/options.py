@@ -73,7 +73,7 @@ Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 Ray = Annotated[str | None, Option(help="Train on a Ray cluster: its address, or local.")]
 Results = Annotated[Path, Option(help="The folder of the ledgers.")]
 Runs = Annotated[Path, Option(help="The folder of the run folders.")]
-Shared = Annotated[bool | None, Option(help="Ray: whether all machines share the run folders.")]
+Shared = Annotated[bool, Option("--shared", help="Ray: all machines share the run folders.")]
 Weights = Annotated[Path | None, Option(help="The folder of the weights. [beside the ledgers]")]
 Workers = Annotated[str, Option(help="Runs at a time; auto: the number of cores.")]
 Change = Annotated[

@@ -33,10 +33,10 @@ def reproduce(
         False, "--pairs", help="--search tries the paper's settings of host and host with FOG only."
     ),
     again: bool = Option(False, "--again", help="Train finished runs again."),
-    dry_run: bool = Option(False, "--dry-run", help="List the runs that are left, with times."),
+    dry_run: bool = Option(False, "--dry-run", help="List the commands of the runs that are left."),
     workers: options.Workers = "1",
     ray: options.Ray = None,
-    shared: options.Shared = None,
+    shared: options.Shared = False,
     runs: options.Runs = Path("runs"),
     results: options.Results = Path("results"),
     weights: options.Weights = None,
@@ -59,12 +59,9 @@ def reproduce(
       fognn reproduce zinc --search --rates 0.01,0.001 --decays 0 --seeds 2
       fognn reproduce cluster --ray 10.0.0.1:6379
     """
-    from fognn.experiments.pool import Progress
-    from fognn.experiments.rates import pair_settings
     from fognn.experiments.reproduce import dry_run as commands
     from fognn.experiments.reproduce import reproduce as train_runs
-    from fognn.experiments.search import DECAYS, RATES, trials
-    from fognn.experiments.search import search as searched
+    from fognn.experiments.search import DECAYS, RATES, pair_settings, trials
     from fognn.experiments.tables import plan
     from fognn.training.settings import assignments
     from fognn.utils.files import user_path
@@ -85,26 +82,26 @@ def reproduce(
         values["data.folder"] = str(user_path(data_folder).resolve())
     chosen = [name.strip() for name in models.split(",")] if models is not None else None
     planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
-    first = trials(planned, settings) if search else planned
     if dry_run:
+        first = trials(planned, settings) if search else planned
         print(commands(first, runs, results, again))
         return
-    total = len(first) + search * (len(planned) - len(planned) // seeds)
-    command = shlex.join(["fognn", *sys.argv[1:]])
-
-    def train(some: Any) -> Any:
-        return train_runs(
-            some, runs, results, options.count_of(workers), ray, quiet,
-            again=again, shared=shared, command=command, weights=weights, progress=progress,
-        )  # fmt: skip
-
-    progress = Progress(total, quiet)
     with options.exit_if_stopped():
-        if search:
-            planned, choices = searched(planned, results, train, settings)
-            for choice in choices:
-                print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
-        summary = train(planned)
+        summary = train_runs(
+            planned,
+            runs,
+            results,
+            options.count_of(workers),
+            ray,
+            quiet,
+            settings=settings if search else None,
+            again=again,
+            shared=shared,
+            command=shlex.join(["fognn", *sys.argv[1:]]),
+            weights=weights,
+        )
+    for choice in summary.choices:
+        print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
     print(summary)
     if summary.failed:
         raise Exit(1)
@@ -167,7 +164,7 @@ def verify(
       fognn verify zinc
       fognn verify --all
     """
-    from fognn.experiments.verification import verify as find
+    from fognn.experiments.kept import verify as find
 
     if bool(tables) == everything:
         raise BadParameter("give the names of tables, or --all")

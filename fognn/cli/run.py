@@ -195,7 +195,7 @@ def compare(
     ),
     workers: options.Workers = "1",
     ray: options.Ray = None,
-    shared: options.Shared = None,
+    shared: options.Shared = False,
     runs: options.Runs = Path("runs"),
     results: options.Results = Path("results"),
     imported: options.Import = None,

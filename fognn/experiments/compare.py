@@ -13,6 +13,8 @@ import pandas as pd
 from torch.nn import Module
 
 from fognn.data import UserData, open_user_data
+from fognn.data.catalog import dataset_info
+from fognn.data.statistics import describe
 from fognn.experiments.compared import ComparedRun, needs_import, networks
 from fognn.experiments.differences import difference_of, note_of, sentence_of, winner_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of
@@ -52,6 +54,7 @@ class CompareResult:
         winner (str, optional): The network with the best validation metric.
         folder (Path, optional): The run folder of the winner's best seed by the validation metric.
         runs (Path): The folder of the run folders of the comparison.
+        about (dict): The data in numbers and texts, see :func:`fognn.data.statistics.describe`.
     """
 
     frame: pd.DataFrame
@@ -62,6 +65,7 @@ class CompareResult:
     winner: str | None
     folder: Path | None
     runs: Path
+    about: dict[str, Any]
 
     @property
     def entries(self) -> list[LedgerEntry]:
@@ -224,12 +228,12 @@ def compare(
     if time is not None:
         notes.append(f"{pluralize(done, 'seed')} in the time of {time}")
     found = (frame, sentence_of(frame), tuple(choices), tuple(notes), done)
-    winner = winner_of(frame)
+    winner, about = winner_of(frame), _about(planned[0].config.data, opened)
     if winner is None:
-        return CompareResult(*found, None, None, runs / table)
+        return CompareResult(*found, None, None, runs / table, about)
     best = max if METRICS[winner.metric].higher_is_better else min
     entry = best(winner.entries, key=lambda e: e.result["val"]["best"]["items"])
-    return CompareResult(*found, str(winner.network), runs / entry.key, runs / table)
+    return CompareResult(*found, str(winner.network), runs / entry.key, runs / table, about)
 
 
 def _opened(data: Any, settings: Mapping[str, Any]) -> tuple[str, UserData | None]:
@@ -241,6 +245,13 @@ def _opened(data: Any, settings: Mapping[str, Any]) -> tuple[str, UserData | Non
         return opened.name, opened
     config = DataConfig(str(data), **fields)
     return str(data), open_data(config) if is_user_data(config) else None
+
+
+def _about(config: DataConfig, opened: UserData | None) -> dict[str, Any]:
+    if opened is not None:
+        return describe(opened, config.split, config.fold)
+    dataset = dataset_info(config.name)
+    return {"task": dataset.task, "size": dataset.size}
 
 
 def _check_data(runs: Sequence[ComparedRun], results: Path, data: UserData | None) -> None:

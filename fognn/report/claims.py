@@ -152,7 +152,7 @@ def judge(frames: Frames) -> list[Judgement]:
             for where in claim["where"]
             for pair in claim["pairs"]
         ]
-        compared = tuple(_measured(*pair, frames) for pair in pairs)
+        compared = tuple(_measured(better, than, frames) for better, than in pairs)
         table = claim["where"][0].partition("/")[0]
         found.append(Judgement(claim["text"], claim["quote"], table, compared))
     return found

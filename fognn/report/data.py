@@ -58,7 +58,7 @@ def report_dataset(
     chosen = (split,) if split else known
     columns: dict[str, dict[str, float]] = {}
     counts = []
-    items: list[Any] = []
+    items: Sequence[Any] = []
     captions: list[str] = []
     for name in chosen:
         dataset = entry.open(name if entry.splits else None, data)

@@ -114,10 +114,10 @@ class Table:
             return frame.to_latex(index=False, column_format=columns, caption=caption).rstrip("\n")
         if form == "markdown":
             marks = ["---:" if n in self.right else "---" for n in range(len(self.header))]
-            header, *rows = [list(map(_markdown, line)) for line in [self.header, *self.rows]]
-            table = [f"| {' | '.join(line)} |" for line in [header, marks, *rows]]
-            notes = _markdown(" ".join(self.notes))
-            return "\n".join([f"**{_markdown(self.title)}**", "", *table, "", notes])
+            head, *body = [list(map(_markdown, line)) for line in [self.header, *self.rows]]
+            table = [f"| {' | '.join(line)} |" for line in [head, marks, *body]]
+            below = _markdown(" ".join(self.notes))
+            return "\n".join([f"**{_markdown(self.title)}**", "", *table, "", below])
         notes = [fill(note, _WIDTH) for note in self.notes]
         return "\n".join(
             [self.title, "", text_table(self.header, self.rows, self.right), "", *notes]

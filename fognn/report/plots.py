@@ -144,7 +144,7 @@ def cost_figure(frame: pd.DataFrame, name: str, column: str, unit: str) -> Figur
     metric = METRICS[frame["metric"].iloc[0]]
     caption = f"{capital(metric.axis)} ({metric.direction}) against {unit}. Full: with FOG."
     axes = {"xaxis": _axis(unit, rangemode="tozero"), "yaxis": _axis(metric.axis)}
-    return _figure(name, caption, traces, 440, **axes)
+    return _figure(name, caption, traces, 440, False, **axes)
 
 
 def curves_figure(frame: pd.DataFrame, name: str) -> Figure:
@@ -213,7 +213,7 @@ def _rows(
         "range": [-len(lines) + 0.4, 0.6],
         "fixedrange": True,  # a finger that scrolls the page must not move the rows
     }
-    looks = [
+    looks: list[tuple[str, str, dict[str, Any]]] = [
         ("the paper, mean ± s.d.", _PAPER, {"symbol": "diamond-open", "size": 9}),
         ("without FOG, one seed", _HOST, {"size": 9, "opacity": 0.75}),
         ("with FOG, one seed", _FOG, {"size": 9, "opacity": 0.75}),

@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.answer import sentence_of
-from fognn.experiments.differences import difference_of
+from fognn.experiments.differences import difference_of, sentence_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable, run_entry
 from fognn.experiments.results import add_difference, figures_of, typed
 from fognn.experiments.search import Choice
@@ -158,7 +157,10 @@ def _says(frame: pd.DataFrame) -> str:
     what = "control" if TABLES[frame["table"].iloc[0]].difference != "FOG - host" else "pair"
     counts = pairs["verdict"].value_counts()
     parts = joined([f"{verdict} in {count}" for verdict, count in counts.items()])
-    return f"{pluralize(len(pairs), what)}: FOG is {parts}."
+    rates = dict(zip(frame["network"], frame["lr"], strict=True))
+    unequal = (pairs["lr"] != pairs["host"].map(rates)).sum()
+    note = f" Learning rates are unequal in {unequal}." if unequal else ""
+    return f"{pluralize(len(pairs), what)}: FOG is {parts}.{note}"
 
 
 def _short(name: str) -> str:

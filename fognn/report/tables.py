@@ -9,11 +9,9 @@ import pandas as pd
 from fognn.experiments.compared import chosen_entries, table_of
 from fognn.experiments.differences import Difference, difference_of
 from fognn.experiments.ledger import ledger_of, readable
-from fognn.experiments.rates import rates_frame
 from fognn.experiments.results import compare_frame, table_csv, table_frame
-from fognn.experiments.row_net import name_of
-from fognn.experiments.rows import get_row, rows
-from fognn.experiments.search import Choice, choices_of
+from fognn.experiments.rows import get_row, name_of, rows
+from fognn.experiments.search import Choice, choices_of, rates_frame
 from fognn.experiments.tables import TABLES, label_of
 from fognn.experiments.wording import METRICS, NONE, Metric, pluralize
 from fognn.models import list_models
@@ -225,7 +223,7 @@ def read_comparisons(results: Path) -> dict[str, tuple[pd.DataFrame, list[Choice
     found = {}
     for file in sorted((results / "compare").glob("*.jsonl")):
         table = table_of(file.stem)
-        choices = choices_of(table, results).read()
+        choices = choices_of(table, results).entries()
         entries = chosen_entries(ledger_of(table, results).entries(), choices)
         if entries:
             found[file.stem] = (compare_frame(entries), choices)
