@@ -168,23 +168,20 @@ def verify(
 
     if bool(tables) == everything:
         raise BadParameter("give the names of tables, or --all")
-    found = find(tables or None, results, weights, data_folder, device)
-    width = max(map(len, ["network", *found.names]))
-    print(f"{'network':<{width}}  seed  {'ledger':<15}  here")
-    wrong = 0
-    for check in found.checks():
+    print(f"{'network':<28}  seed  {'ledger':<15}  here")
+    outcomes = []
+    for check in find(tables or None, results, weights, data_folder, device):
         ledger, here = (
             "  ".join(f"{value:.{check.digits}f}" for value in figures)
             for figures in (check.ledger, check.here)
         )
-        line = f"{check.name:<{width}}  {check.seed!s:>4}  {ledger:<15}  {here:<15}"
-        print(f"{line}  {check.outcome}", flush=True)
-        wrong += not check.ok
-    total = len(found.names)
-    print(f"{total - wrong} of {total} networks agree with the ledger to the last printed digit")
-    if found.without:
-        print(f"measured, without weights: {', '.join(found.without)}")
-    if wrong:
+        outcome = check.problem or ("ok" if check.ok else "DIFFERS")
+        line = f"{check.name:<28}  {check.seed!s:>4}  {ledger:<15}  {here:<15}  {outcome}"
+        print(line, flush=True)
+        outcomes.append(check.ok)
+    count = f"{sum(outcomes)} of {len(outcomes)} networks"
+    print(f"{count} agree with the ledger to the last printed digit")
+    if not all(outcomes):
         raise Exit(1)
 
 
