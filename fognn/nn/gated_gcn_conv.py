@@ -6,7 +6,7 @@ from torch_geometric.typing import Adj, PairTensor
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.inputs import node_pair
 from fognn.nn.norms import as_norm, can_fuse, update_running_statistics
-from fognn.ops import Adjacency, adjacency, gated_edges, gated_sum, segment_sum, stacked
+from fognn.ops import Adjacency, adjacency, gated_edges, gated_sum, kernels, segment_sum, stacked
 from fognn.utils import checks
 
 
@@ -90,7 +90,9 @@ class GatedGCNConv(GraphLayer):
             checks.per_edge("GatedGCNConv", "edge_attr", edge_attr, adj.num_edges)
             edge_attr = adj.sort(edge_attr)
 
-        if self.gate == "before" and can_fuse(self.norm_e) and not self.explain:
+        fuse = self.gate == "before" and can_fuse(self.norm_e) and not self.explain
+        tensors = (source, target, edge_attr, self.lin_C.weight)
+        if fuse and adj.num_edges and kernels.has_loops(*tensors):
             out, e = self._fused(adj, source, target, edge_attr)
         else:
             out, e = self._composed(adj, source, target, edge_attr)
@@ -117,8 +119,7 @@ class GatedGCNConv(GraphLayer):
     def _composed(
         self, adj: Adjacency, source: Tensor, target: Tensor, e: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """The equations in separate operations: for the gate after the norm, for a norm that is
-        not torch's own, as a synchronised one, and for explanations."""
+        """The equations in separate operations of torch, where :meth:`_fused` is not possible."""
         hat = self.lin_A(target).index_select(0, adj.target) + self.lin_C(e)
         hat = hat + self.lin_B(source).index_select(0, adj.source)
         of_source, of_target = self.lin_V(source), self.lin_U(target)

@@ -1,6 +1,7 @@
-r"""The edges of a GatedGCN layer: Linear, gates, sum, norm, ReLU and residual.
+r"""The edges of a GatedGCN layer: Linear, gates, sum, norm, ReLU and residual, as one operator on
+the CPU.
 
-On the CPU this is one operator. Of the tensors of edges x channels in the equation it keeps the
+Of the tensors of edges x channels in the equation it keeps the
 input, the output and the gates before the sigmoid. The backward processes the edges in chunks that
 fit into the cache, and keeps only the gradient of the input.
 """
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from fognn.ops import kernels
 from fognn.ops.adjacency import Adjacency, rows_of
-from fognn.ops.norm import Norm, affine, moments_to_statistics, norm_gradient, plain_norm
+from fognn.ops.norm import Norm, affine, moments_to_statistics, norm_gradient
 from fognn.ops.spmm import segment_sum
 
 
@@ -61,7 +62,8 @@ def gated_edges(
     norm: Norm | None,
     eps: float = 1e-6,
 ) -> GatedEdges:
-    r"""Computes gates of edges, the gated averages of neighbours, and new edge features.
+    r"""Computes gates of edges, the gated averages of neighbours, and new edge features, in loops:
+    only if :func:`fognn.ops.kernels.has_loops` is true of the tensors, and there are edges.
 
     .. math::
         \hat{\mathbf{e}}_{vu} &= \mathbf{a}_v + \mathbf{b}_u + \mathbf{C} \mathbf{e}_{vu}
@@ -87,9 +89,6 @@ def gated_edges(
             (default: :obj:`1e-6`)
     """
     tensors = (of_target, of_source, e, weight, bias, *(() if norm is None else norm[:2]))
-    fits = of_target.size(1) == 2 * kernels.padded_width(weight.size(0))
-    if adj.num_edges == 0 or not fits or not kernels.has_loops(*tensors):
-        return _plain(adj, of_target, of_source, e, weight, bias, norm, eps)
     with_grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     of_target, of_source, e, weight = (t.contiguous() for t in (of_target, of_source, e, weight))
     numbers = (None, None, None, None, 0.0) if norm is None else norm
@@ -108,27 +107,6 @@ def stacked(*linears: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     weights = [F.pad(weight, (0, 0, 0, more)) if more else weight for weight, _ in linears]
     biases = [F.pad(bias, (0, more)) if more else bias for _, bias in linears]
     return torch.cat(weights), torch.cat(biases)
-
-
-def _plain(
-    adj: Adjacency,
-    of_target: Tensor,
-    of_source: Tensor,
-    e: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    norm: Norm | None,
-    eps: float,
-) -> GatedEdges:
-    channels = weight.size(0)
-    a, u = (half[:, :channels] for half in of_target.chunk(2, dim=1))
-    b, v = (half[:, :channels] for half in of_source.chunk(2, dim=1))
-    hat = a.index_select(0, adj.target) + b.index_select(0, adj.source) + F.linear(e, weight, bias)
-    y = u + gated_sum(adj, hat, v, eps)
-    if norm is None:
-        return GatedEdges(y, None, None, None)
-    normed, mean, var = plain_norm(hat, norm)
-    return GatedEdges(y, e + normed.relu(), mean, var)
 
 
 @torch.library.custom_op("fognn::gated_edges", mutates_args=())
@@ -309,9 +287,6 @@ def _backward(ctx, grad_y, grad_e, *_):  # type: ignore[no-untyped-def]
         return (*(None,) * _PARAMETERS, *others)
     if grad_y is None:
         grad_y = of_target.new_zeros(of_target.size(0), weight.size(0))
-    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        # A second derivative is needed: the same in differentiable operations.
-        return (*_differentiable(ctx, inputs, grad_y, grad_e), *others)
     *gradients, grad_norm_weight, grad_norm_bias = _gated_edges_backward(
         grad_y.contiguous(), None if grad_e is None else grad_e.contiguous(), of_source, e, weight,
         norm_weight, norm_bias, ptr, source, mean, var, hat, average, inverse, ctx.norm_eps,
@@ -320,25 +295,6 @@ def _backward(ctx, grad_y, grad_e, *_):  # type: ignore[no-untyped-def]
     if grad_e is None:
         grad_norm_weight = grad_norm_bias = None
     return (*gradients, grad_norm_weight, grad_norm_bias, *others)
-
-
-def _differentiable(ctx, inputs, grad_y, grad_e):  # type: ignore[no-untyped-def]
-    *parameters, norm_mean, norm_var, ptr, source = inputs
-    *tensors, norm_weight, norm_bias = parameters
-    norm = None
-    if norm_weight is not None:
-        norm = Norm(norm_weight, norm_bias, norm_mean, norm_var, ctx.norm_eps)
-    found = _plain(Adjacency(ptr, source), *tensors, norm, ctx.eps)  # type: ignore[call-arg]
-    pairs = [(found.y, grad_y)]
-    if found.e is not None and grad_e is not None:
-        pairs.append((found.e, grad_e))
-    outputs, grads = zip(*pairs, strict=True)
-    needed = ctx.needs_input_grad[:_PARAMETERS]
-    wanted = [t for t, need in zip(parameters, needed, strict=True) if need]
-    gradients = iter(
-        torch.autograd.grad(outputs, wanted, grads, create_graph=True, allow_unused=True)
-    )
-    return [next(gradients) if need else None for need in needed]
 
 
 _gated_edges.register_autograd(_backward, setup_context=_setup)

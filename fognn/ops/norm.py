@@ -3,7 +3,6 @@ r"""BatchNorm inside an operator: its parameters, its statistics and its gradien
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from fognn.ops import kernels
@@ -18,18 +17,6 @@ class Norm(NamedTuple):
     mean: Tensor | None
     var: Tensor | None
     eps: float
-
-
-def plain_norm(q: Tensor, norm: Norm) -> tuple[Tensor, Tensor, Tensor]:
-    """The norm in torch, with the mean and variance that it used."""
-    if norm.mean is not None and norm.var is not None:
-        normed = F.batch_norm(q, norm.mean, norm.var, norm.weight, norm.bias, eps=norm.eps)
-        return normed, norm.mean, norm.var
-    # With a momentum of 1, the running statistics become those of the batch.
-    mean = torch.zeros_like(norm.weight, requires_grad=False)
-    var = torch.ones_like(norm.weight, requires_grad=False)
-    normed = F.batch_norm(q, mean, var, norm.weight, norm.bias, True, 1.0, norm.eps)
-    return normed, mean, var * (1 - 1 / q.size(0))
 
 
 def affine(weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, eps: float) -> list[Tensor]:

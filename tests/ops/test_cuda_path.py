@@ -13,16 +13,13 @@ from torch.profiler import ProfilerActivity, profile
 
 from fognn.nn import FOG, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv, WithFOG
 from fognn.ops import (
-    Norm,
     add_ends,
     adjacency,
     edge_softmax,
-    gated_edges,
     gated_sum,
     kernels,
     segment_sum,
     spmm,
-    stacked,
 )
 
 CHANNELS = 24
@@ -53,9 +50,6 @@ def sums(graph: Graph) -> list[Tensor]:
     weight = graph.randn(graph.num_edges).requires_grad_()
     heads = graph.randn(graph.num_edges, 4).requires_grad_()
     gate = graph.randn(graph.num_edges, 20).requires_grad_()
-    linear = graph.randn(20, 20), graph.randn(20)
-    of_target, of_source = (t @ stacked(linear, linear)[0].t() for t in (to, x))
-    norm = Norm(graph.randn(20), graph.randn(20), graph.randn(20), graph.randn(20).square(), 1e-5)
     outs = [
         spmm(adj, x),
         spmm(adj, x, reduce="mean"),
@@ -66,7 +60,6 @@ def sums(graph: Graph) -> list[Tensor]:
         edge_softmax(adj, heads),
         gated_sum(adj, gate, x),
         add_ends(adj, x, to),
-        *gated_edges(adj, of_target, of_source, gate, *linear, norm)[:2],
     ]
     loss = sum(out.sin().sum() for out in outs)
     return [*outs, *torch.autograd.grad(loss, (x, to, weight, heads, gate))]
