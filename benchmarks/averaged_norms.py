@@ -22,8 +22,8 @@ from torch.optim.swa_utils import update_bn
 from fognn.nn import FOG
 from fognn.training.checkpoint import load_run
 from fognn.training.data import open_split
-from fognn.training.evaluation import evaluate_model, forward_batch
-from fognn.training.fabric import make_fabric, without_denormals
+from fognn.training.environment import make_fabric, without_denormals
+from fognn.training.objective import evaluate_model, forward_batch
 
 TABLES = ("pattern", "cluster", "zinc")
 WEIGHTS = Path(__file__).parents[1] / "weights"

@@ -47,8 +47,8 @@ from fognn.models import Task, create_model
 from fognn.nn import FOG
 from fognn.training.checkpoint import untrained_model
 from fognn.training.data import open_split, task_of
-from fognn.training.evaluation import forward_batch
-from fognn.training.fabric import without_denormals
+from fognn.training.environment import without_denormals
+from fognn.training.objective import forward_batch
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 COLUMNS = 12

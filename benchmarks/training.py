@@ -24,8 +24,7 @@ from fognn.experiments import protocol
 from fognn.training import Config, fit, loop
 from fognn.training.checkpoint import untrained_model
 from fognn.training.data import open_split, task_of
-from fognn.training.evaluation import forward_batch
-from fognn.training.objective import loss_of
+from fognn.training.objective import forward_batch, loss_of
 
 FRACTIONS = {"PATTERN": 0.2, "ZINC": 1.0}
 MODELS = ("FOG", "GCN", "GCN+FOG")

@@ -1,8 +1,8 @@
 r"""fognn: second-order message passing for PyTorch Geometric.
 
 The layer is :class:`FOG`; :class:`WithFOG` puts it beside any layer of PyG; :func:`create_model`
-builds a network by name; :func:`train` trains one, and :func:`load` loads it; :func:`compare` tells
-whether FOG helps on your data.
+builds a network by name; :func:`train` trains one, :func:`load` loads it, and :func:`predict`
+predicts with it; :func:`compare` tells whether FOG helps on your data.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fognn.experiments.compare import compare
     from fognn.models import Task, create_model, list_models
     from fognn.nn import FOG, WithFOG, fog_widths
-    from fognn.training import Result, load
+    from fognn.training import Result, load, predict
 
 __version__ = "0.1.0.dev0"
 
@@ -29,6 +29,7 @@ __all__ = [
     "fog_widths",
     "list_models",
     "load",
+    "predict",
     "train",
 ]
 
@@ -37,7 +38,7 @@ __getattr__ = lazy_names(
     {
         "nn": ("FOG", "WithFOG", "fog_widths"),
         "models": ("Task", "create_model", "list_models"),
-        "training": ("Result", "load"),
+        "training": ("Result", "load", "predict"),
         "experiments": ("train",),
         "experiments.compare": ("compare",),
     },

@@ -106,7 +106,7 @@ def test_a_home_that_is_known(run: Run, files: Path, monkeypatch: pytest.MonkeyP
 def test_threads(
     failed: Failed, monkeypatch: pytest.MonkeyPatch, arguments: list[str], threads: str
 ) -> None:
-    monkeypatch.setattr("fognn.training.fabric.cores", lambda: 2)
+    monkeypatch.setattr("fognn.training.environment.cores", lambda: 2)
     value = f"machine.threads={threads}" if arguments[-1] == "--set" else threads
     line = failed(*arguments, value)
     assert (

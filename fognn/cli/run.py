@@ -35,7 +35,7 @@ def train(
     ),
     recipe: str | None = Option(None, help="Settings by name instead of the paper's: modern."),
     config: Path | None = Option(None, help="Start from the config.yaml of another run."),
-    logger: str | None = Option(None, help="tensorboard, mlflow or wandb, beside metrics.csv."),
+    logger: str | None = Option(None, help="tensorboard, beside metrics.csv."),
     again: bool = Option(False, "--again", help="Train a run anew that the folder has."),
     quiet: options.Quiet = False,
     imported: options.Import = None,

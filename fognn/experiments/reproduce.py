@@ -16,9 +16,8 @@ from fognn.experiments.search import Choice, Settings, search_rates, trials
 from fognn.experiments.tables import Run, TableRun, runs_of
 from fognn.experiments.workers import GRACE, Answer, Pool, open_pool, problem_of
 from fognn.training import Result, Stopped
-from fognn.training.progress import duration
+from fognn.training.progress import StopSignals, duration
 from fognn.training.run_folder import check_folder
-from fognn.training.signals import StopSignals
 from fognn.utils.files import user_path
 
 __all__ = ["Summary", "Sweep", "dry_run", "reproduce", "unfinished"]

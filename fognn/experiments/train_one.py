@@ -14,7 +14,7 @@ from fognn.experiments.protocols import recipe as by_recipe
 from fognn.experiments.tables import run_folder, runs_of
 from fognn.training import Config, Result, fit
 from fognn.training.config import setting_name
-from fognn.training.fabric import by_torchrun
+from fognn.training.environment import by_torchrun
 from fognn.training.run_folder import check_folder, in_use
 from fognn.training.user_module import module_name
 
@@ -67,8 +67,8 @@ def train(
             (default: :obj:`None`)
         config (str, optional): A ``config.yaml`` to start from, instead of ``data`` and
             ``model``. (default: :obj:`None`)
-        logger (str, optional): ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, in addition to
-            ``metrics.csv``. (default: :obj:`None`)
+        logger (str, optional): ``"tensorboard"``, in addition to ``metrics.csv``.
+            (default: :obj:`None`)
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
         again (bool, optional): If set to :obj:`True`, trains a run anew that the folder has.
             (default: :obj:`False`)

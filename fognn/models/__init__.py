@@ -3,12 +3,11 @@ r"""Networks (an encoder, blocks, a head), and the registry that builds them by 
 from typing import TYPE_CHECKING, Any
 
 from fognn.models.basic_gnn import with_fog
-from fognn.models.equal_size import equal_size
+from fognn.models.budget import equal_size
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
 from fognn.models.hosts import register_host
-from fognn.models.registry import create_model, list_models
-from fognn.models.summary import count_parameters, summary
+from fognn.models.registry import count_parameters, create_model, list_models
 from fognn.models.task import TASKS, Task
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ __all__ = [
     "equal_size",
     "list_models",
     "register_host",
-    "summary",
     "with_fog",
 ]
 

@@ -4,7 +4,6 @@ from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.nn import DenseGraphConv
 
-from fognn.models.summary import summary
 from fognn.nn import AdjacencyMLP, FewShotLayer, ImageEncoder
 from fognn.nn.norms import Repeats
 from fognn.utils import checks
@@ -134,7 +133,3 @@ class FewShotNet(Module):
         )
         out = self.gnn(x.flatten(0, 1))
         return out.view(batch, queries, -1) if several else out
-
-    def summary(self) -> None:
-        r"""Prints a table of the network's layers, their shapes and their parameters."""
-        print(summary(self))

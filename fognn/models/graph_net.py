@@ -4,7 +4,6 @@ from torch_geometric.typing import Adj
 
 from fognn.models.encoders import ConstantEncoder
 from fognn.models.heads import Head
-from fognn.models.summary import summary
 from fognn.nn import FOG, Block
 from fognn.nn.fog import warn_of_dead_units
 from fognn.ops import Adjacency, adjacency
@@ -127,7 +126,3 @@ class GraphNet(Module):
             raise ValueError("edge_attr must be given: this network uses edge features")
         checks.per_edge("GraphNet", "edge_attr", edge_attr, adj.num_edges)
         return self.edge_encoder(edge_attr if explained else adj.sort(edge_attr))
-
-    def summary(self) -> None:
-        r"""Prints a table of the network's layers, their shapes and their parameters."""
-        print(summary(self))

@@ -1,4 +1,5 @@
-r"""The layers that FOG can be beside, by name, and :func:`register_host`, which adds one."""
+r"""The layers of networks: FOG with its settings, and the hosts that it can be beside, by name.
+:func:`register_host` adds one."""
 
 import inspect
 import re
@@ -11,17 +12,51 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import FiLMConv, GATv2Conv, PNAConv
 
-from fognn.models.fog_settings import FOGSettings
-from fognn.nn import GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv
+from fognn.nn import FOG, FOGControl, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv
 from fognn.ops import Adjacency
 from fognn.utils import checks
 
-__all__ = ["BUILT_IN", "FOG_SETTINGS", "HOSTS", "NET_SETTINGS", "Host", "register_host"]
+__all__ = [
+    "BUILT_IN",
+    "FOG_SETTINGS",
+    "HOSTS",
+    "NET_SETTINGS",
+    "FOGSettings",
+    "Host",
+    "register_host",
+]
+
+
+@dataclass(frozen=True)
+class FOGSettings:
+    r"""The settings of FOG in a network, see :func:`fognn.models.create_model`."""
+
+    fog_channels: int | None = None
+    h1: int | None = None
+    h2: int | None = None
+    fog_kind: str = "kron"
+    fog_norm: str = "batch_norm"
+    fog_act: str = "relu"
+    fog_eps: float | None = None
+    fog_act_first: bool = False
+
+    def layer(self, channels: int, out_channels: int, edge_dim: int | None) -> FOG:
+        r"""Returns a layer."""
+        options: dict[str, Any] = {
+            "norm": self.fog_norm,
+            "act": self.fog_act,
+            "eps": self.fog_eps,
+            "act_first": self.fog_act_first,
+            "edge_dim": edge_dim,
+        }
+        if self.fog_kind == "kron":
+            return FOG(channels, out_channels, self.h1, self.h2, **options)
+        return FOGControl(channels, out_channels, self.h1, self.h2, self.fog_kind, **options)
+
 
 Layer = TypeVar("Layer", bound=Callable[..., Module])
-# Settings of all networks on graphs.
+# Settings of all networks on graphs, and of those with FOG.
 NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "edge_features", "readout", "head")
-# Settings of networks with FOG.
 FOG_SETTINGS = tuple(field.name for field in fields(FOGSettings))
 # Settings of create_model that a layer cannot have for itself.
 _RESERVED = (*NET_SETTINGS, "head_channels", "pretrained", *FOG_SETTINGS)
@@ -201,8 +236,7 @@ def _gatv2(in_channels: int, out_channels: int, heads: int = 8) -> Module:
 def _pna(in_channels: int, out_channels: int, degrees: Sequence[int] = (0, 1)) -> Module:
     # With the aggregators and scalers of its paper. The mean of the logarithms of the degrees is
     # the unit of the logarithm of a degree.
-    right = isinstance(degrees, list | tuple) and all(type(n) is int and n >= 0 for n in degrees)
-    if not right or not any(degrees[1:]):
+    if not any(degrees[1:]):
         raise ValueError(
             "pna: degrees must be the number of nodes with 0, 1, 2, ... in-edges, and have a node "
             f"with an in-edge, got {degrees!r}"

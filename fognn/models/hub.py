@@ -1,8 +1,6 @@
 r"""Networks as folders of the Hugging Face hub."""
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,40 +14,26 @@ except ImportError as error:
         'PretrainedNet needs huggingface_hub: install it with pip install "fognn[hub]"'
     ) from error
 
-from fognn import __version__
 from fognn.models.registry import has_fog, new_model
-from fognn.models.summary import count_parameters, summary
 from fognn.models.task import TASKS, Task
 from fognn.models.weights import loading_errors
 from fognn.utils.files import user_path
 
 __all__ = ["PretrainedNet"]
 
-CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
-_TEMPLATE = """---
+_CARD = """---
 {{ card_data }}
 ---
 
-# {{ title }}
+# {{ title | default("A graph network", true) }}
 
-A graph network with {{ parameters }} parameters, built with [PyG](https://pyg.org) and fognn
-{{ version }}.{% if training %} {{ training }}{% endif %} To load it, with this folder in place of
-`FOLDER`:
+Built with [PyG](https://pyg.org) and fognn. {{ training | default("", true) }} To load it, with
+this folder in place of `FOLDER`:
 
 ```python
 from fognn.models import PretrainedNet
 
 net = PretrainedNet.from_pretrained("FOLDER")
-```
-
-The same network with new weights:
-
-```python
-{{ recipe }}
-```
-
-```text
-{{ layers }}
 ```
 """
 
@@ -59,7 +43,7 @@ class PretrainedNet(  # type: ignore[call-arg]
     PyTorchModelHubMixin,
     library_name="fognn",
     tags=["graph-machine-learning", "fognn"],
-    model_card_template=_TEMPLATE,
+    model_card_template=_CARD,
 ):
     r"""A network of :func:`~fognn.models.create_model` that can be saved to a folder and loaded
     from it: :obj:`config.json`, :obj:`model.safetensors` and a model card, :obj:`README.md`.
@@ -108,66 +92,13 @@ class PretrainedNet(  # type: ignore[call-arg]
         r"""Calls the network."""
         return self.module(*args, **kwargs)
 
-    def save_pretrained(self, save_directory: str | Path, **kwargs: Any) -> None:
-        r"""Saves the network to a folder. If this fails, a network that is already there stays as
-        it is. An existing model card is kept.
-
-        Args:
-            save_directory (str or Path): The folder, which is created if it does not exist.
-            **kwargs (optional): Arguments of the mixin's method, such as ``push_to_hub``.
-        """
-        folder = user_path(save_directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        if kwargs.get("push_to_hub"):
-            kwargs.setdefault("repo_id", folder.resolve().name)
-        with tempfile.TemporaryDirectory(prefix=".tmp-", dir=folder) as staging:
-            super().save_pretrained(staging, **kwargs)
-            # Without its config a folder cannot be loaded: no new weights beside an old one.
-            (folder / CONFIG).unlink(missing_ok=True)
-            for name in (WEIGHTS, CARD, CONFIG):
-                if name != CARD or not (folder / CARD).exists():
-                    os.replace(Path(staging, name), folder / name)
-
-    def generate_model_card(
-        self, *args: Any, data: str | None = None, training: str = "", **kwargs: Any
-    ) -> Any:
-        r"""The model card, from the network's own data.
-
-        Args:
-            *args: Arguments of the mixin's method.
-            data (str, optional): The name of the data. (default: that of the task, if it is one of
-                the paper's)
-            training (str, optional): Sentences about the training: data, targets, scores. Both are
-                passed as ``save_pretrained(folder, model_card_kwargs={"training": ...})``.
-                (default: :obj:`""`)
-            **kwargs: Arguments of the mixin's method.
-        """
-        settings = dict(self.model_config)
-        name, fields = settings.pop("name"), settings.pop("task")
-        task: Any = None if fields is None else Task(**fields)
-        known = next((key for key, known in TASKS.items() if known == task), None)
-        given = [repr(name)] if task is None else [repr(name), repr(known or task)]
-        data = data or known
-        given += [f"{key}={value!r}" for key, value in settings.items()]
-        return super().generate_model_card(
-            *args,
-            title=f"{name} for {data}" if data else name,
-            training=training,
-            parameters=f"{count_parameters(self.module):,}",
-            version=__version__,
-            recipe=f"PretrainedNet({', '.join(given)})",
-            layers=summary(self.module),
-            **kwargs,
-        )
-
     @classmethod
     def from_pretrained(
         cls, pretrained_model_name_or_path: str | Path, map_location: str = "cpu", **kwargs: Any
     ) -> "PretrainedNet":
-        r"""Loads a network from a folder, in evaluation mode.
-
-        The name of a repository on the hub is not accepted, so that a misspelt folder causes no
-        download: :func:`huggingface_hub.snapshot_download` returns a folder for a name.
+        r"""Loads a network from a folder, in evaluation mode. The name of a repository on the hub
+        is not accepted, so that a misspelt folder causes no download:
+        :func:`huggingface_hub.snapshot_download` returns a folder for a name.
 
         Args:
             pretrained_model_name_or_path (str or Path): The folder.
@@ -175,11 +106,10 @@ class PretrainedNet(  # type: ignore[call-arg]
             **kwargs (optional): Arguments of the mixin's method.
         """
         folder = user_path(pretrained_model_name_or_path)
-        if not (folder / CONFIG).is_file():
+        if not (folder / "config.json").is_file():
             raise ValueError(
                 "PretrainedNet: pretrained_model_name_or_path must be a folder that "
-                f"save_pretrained has written, got {str(folder)!r}; for a name on the hub, pass "
-                "the folder that huggingface_hub.snapshot_download(name) returns"
+                f"save_pretrained has written, got {str(folder)!r}"
             )
         with loading_errors(folder):
             return super().from_pretrained(str(folder), map_location=map_location, **kwargs)
@@ -188,9 +118,10 @@ class PretrainedNet(  # type: ignore[call-arg]
     def _from_pretrained(cls, *, model_id: str, map_location: str, **_: Any) -> "PretrainedNet":
         # The mixin's own method would load the weights into the wrapper, not into the network that
         # it saved, and accept the weights of another network.
-        config = json.loads(Path(model_id, CONFIG).read_text(encoding="utf-8"))
+        config = json.loads(Path(model_id, "config.json").read_text(encoding="utf-8"))
         if has_fog(config["name"]):  # folders that were written without the key
             config.setdefault("fog_act_first", True)
         net = cls(**config)
-        cls._load_as_safetensor(net.module, str(Path(model_id, WEIGHTS)), "cpu", strict=True)
+        weights = str(Path(model_id, "model.safetensors"))
+        cls._load_as_safetensor(net.module, weights, "cpu", strict=True)
         return net.to(map_location).eval()

@@ -1,6 +1,5 @@
 """The registry of networks."""
 
-import math
 from fnmatch import fnmatch
 from typing import Any
 
@@ -8,10 +7,9 @@ from torch.nn import Module
 
 from fognn.models.encoders import ConstantEncoder, FeatureEncoder, TokenEncoder, WalkEncoder
 from fognn.models.few_shot_net import FewShotNet
-from fognn.models.fog_settings import FOGSettings
 from fognn.models.graph_net import GraphNet
 from fognn.models.heads import JumpingHead, MLPHead, OutputScale
-from fognn.models.hosts import BUILT_IN, FOG_SETTINGS, HOSTS, NET_SETTINGS, Host
+from fognn.models.hosts import BUILT_IN, FOG_SETTINGS, HOSTS, NET_SETTINGS, FOGSettings, Host
 from fognn.models.task import TASKS, Task
 from fognn.nn import Block, FeedForward, WithFOG
 from fognn.utils import checks
@@ -21,6 +19,7 @@ __all__ = [
     "FEW_SHOT",
     "FOG_SETTINGS",
     "HOSTS",
+    "count_parameters",
     "create_model",
     "has_fog",
     "head_of",
@@ -29,6 +28,11 @@ __all__ = [
 ]
 
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
+
+
+def count_parameters(module: Module) -> int:
+    r"""Returns the number of trainable parameters."""
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)
 
 
 def list_models(pattern: str = "*") -> list[str]:
@@ -126,20 +130,25 @@ def _graph_net(
 ) -> GraphNet:
     checks.positive_int("create_model", "channels", channels)
     checks.positive_int("create_model", "layers", layers)
-    factor, readout = _ffn_factor(ffn), _readout(task, readout)
     host = None if name == "fog" else HOSTS[name.removesuffix("+fog")]
     jumping = head_of(host, head) == "jumping"
     if jumping and head_channels is not None:
         options["head_channels"] = head_channels  # which no option of such a host is
     fog = _fog(name, options)
-    p = 0 if fog is None else fog.channels_of(name, channels)
+    p = 0 if fog is None else _fog_channels(name, channels, fog.fog_channels)
     _check_options(name, host, jumping, options)
-
+    if readout is not None and task.level != "graph":
+        raise ValueError(
+            f"create_model: readout must be None for outputs on {task.level}s, got {readout!r}"
+        )
+    readout = readout or task.readout or ("sum" if host and host.jumping else "mean")
+    checks.one_of("create_model", "readout", readout, ("mean", "sum"))
     edges = host.edges if host else "none"
     shared = edge_features and edges == "none"  # no layer returns new ones
     if edge_features:
-        _check_edge_features(name, host, edge_features)
+        _check_edge_features(name, host)
         edges = "features"
+
     blocks = []
     for layer in range(layers):
         edge_dim = channels if edge_features else None
@@ -154,16 +163,15 @@ def _graph_net(
         assert conv is not None
         # The benchmark's GraphSAGE has its activation inside, before the norm.
         act = None if options.get("benchmark") else (host.act if host else "relu")
-        after = FeedForward(channels, factor, dropout=dropout) if factor else None
+        after = FeedForward(channels, ffn, dropout=dropout) if ffn else None
         blocks.append(Block(conv, channels, act, dropout=dropout, feed_forward=after))
 
-    readout = readout or task.readout or ("sum" if host and host.jumping else "mean")
     ends: MLPHead | JumpingHead
     if jumping:
         ends = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout)
     else:
         ends = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
-    edge_encoder = _edge_encoder(name, task, channels, edges, shared)
+    edge_encoder = _edge_encoder(name, task, channels, edges)
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
     walks = WalkEncoder(task.encodings, channels) if task.encodings else None
     encoder: Module
@@ -188,6 +196,19 @@ def _fog(name: str, options: dict[str, Any]) -> FOGSettings | None:
     return None
 
 
+def _fog_channels(name: str, channels: int, p: int | None) -> int:
+    if name == "fog":
+        if p not in (None, channels):
+            raise ValueError(
+                f"create_model: fog_channels must be {channels}, like channels, for 'fog' alone, "
+                f"got {p}"
+            )
+        return channels
+    p = channels // 2 if p is None else p
+    checks.int_in_range("create_model", "fog_channels", p, 1, channels)
+    return p
+
+
 def _check_options(name: str, host: Host | None, jumping: bool, options: dict[str, Any]) -> None:
     allowed = host.options if host else ()
     for option in options:
@@ -207,9 +228,7 @@ def head_of(host: Host | None, head: str | None = None) -> str:
     return head or allowed[0]
 
 
-def _check_edge_features(name: str, host: Host | None, edge_features: bool) -> None:
-    if edge_features is not True:
-        raise ValueError(f"create_model: edge_features must be a bool, got {edge_features!r}")
+def _check_edge_features(name: str, host: Host | None) -> None:
     if host is None or "edge_dim" in host.given or host.edges == "features":
         return
     hint = "its layer takes none (edges of register_host)"
@@ -219,30 +238,7 @@ def _check_edge_features(name: str, host: Host | None, edge_features: bool) -> N
     raise ValueError(f"create_model: edge_features must be False for {name!r}, got True: {hint}")
 
 
-def _ffn_factor(ffn: float | None) -> float:
-    r"""Returns the factor of the feed-forward blocks; 0 for none."""
-    factor = 0 if ffn is None or ffn is False else ffn
-    number = isinstance(factor, int | float) and not isinstance(factor, bool)
-    if not (number and 0 <= factor < math.inf):
-        raise ValueError(
-            "create_model: ffn must be the factor of the hidden channels, such as 2, or None, got "
-            f"{ffn!r}"
-        )
-    return factor
-
-
-def _readout(task: Task, readout: str | None) -> str | None:
-    if readout is None:
-        return None
-    checks.one_of("create_model", "readout", readout, ("mean", "sum"))
-    if task.level != "graph":
-        raise ValueError(
-            f"create_model: readout must be None for outputs on {task.level}s, got {readout!r}"
-        )
-    return readout
-
-
-def _edge_encoder(name: str, task: Task, channels: int, edges: str, shared: bool) -> Module | None:
+def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | None:
     if edges == "none":
         return None
     if edges == "constant":
@@ -250,9 +246,7 @@ def _edge_encoder(name: str, task: Task, channels: int, edges: str, shared: bool
     if task.edge_tokens is not None:
         return TokenEncoder(task.edge_tokens, channels, "edge_attr")
     if task.edge_channels is not None:
-        return FeatureEncoder(task.edge_channels, channels, name="edge_attr")
-    asked = " with edge_features=True" if shared else ""
-    message = f"create_model: task must have edge_tokens or edge_channels for {name!r}{asked}"
-    if name.startswith("gatedgcn-e"):
-        message += f"; without edge features take {name.replace('-e', '', 1)!r}"
-    raise ValueError(message)
+        return FeatureEncoder(task.edge_channels, channels, "edge_attr")
+    raise ValueError(
+        f"create_model: task must have edge_tokens or edge_channels for {name!r} with edge features"
+    )

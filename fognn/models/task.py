@@ -53,20 +53,9 @@ class Task:
             value = getattr(self, name)
             if isinstance(value, list):  # of a JSON file
                 object.__setattr__(self, name, tuple(value))
-        checks.one_of("Task", "node_input", self.node_input, ("x", "degree", "constant"))
-        for name in ("mean", "std"):
-            value = getattr(self, name)
-            if (value is None) != (self.mean is None) or (
-                value is not None and len(value) != self.out_channels
-            ):
-                raise ValueError(
-                    f"Task: mean and std must be None, or have {self.out_channels} numbers each, "
-                    f"got {self.mean} and {self.std}"
-                )
-        if self.std is not None and not all(0 < value < float("inf") for value in self.std):
-            raise ValueError(f"Task: std must be positive numbers, got {self.std}")
-        checks.int_in_range("Task", "encodings", self.encodings, 0)
         checks.one_of("Task", "level", self.level, ("node", "edge", "graph"))
+        checks.one_of("Task", "node_input", self.node_input, ("x", "degree", "constant"))
+        checks.int_in_range("Task", "encodings", self.encodings, 0)
         if self.readout is not None:
             checks.one_of("Task", "readout", self.readout, ("mean", "sum"))
         if (self.node_tokens is None) == (self.node_channels is None):
@@ -76,6 +65,12 @@ class Task:
             )
         if self.edge_tokens is not None and self.edge_channels is not None:
             raise ValueError("Task: at most one of edge_tokens and edge_channels must be given")
+        scale = (self.mean, self.std)
+        if scale != (None, None) and any(len(v or ()) != self.out_channels for v in scale):
+            raise ValueError(
+                f"Task: mean and std must be None, or have {self.out_channels} numbers each, got "
+                f"{self.mean} and {self.std}"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         r"""Returns the fields that are not at their default; ``Task(**fields)`` is the task."""

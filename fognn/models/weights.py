@@ -30,7 +30,6 @@ __all__ = [
     "SUFFIX",
     "Weights",
     "kept_file",
-    "kept_names",
     "loading_errors",
     "pretrained_model",
     "read_weights",
@@ -135,21 +134,6 @@ def weights_folders() -> list[Path]:
     ]
 
 
-def kept_names() -> list[str]:
-    r"""Returns the names of all weights that are found here, such as ``"zinc/gcn+fog"``."""
-    found = {
-        path.relative_to(folder).as_posix().removesuffix(SUFFIX)
-        for folder in weights_folders()
-        for path in folder.glob(f"*/*{SUFFIX}")
-    }
-    return sorted(name for name in found if _NAME.fullmatch(name))
-
-
-def _find(*names: str) -> Path | None:
-    paths = (folder / f"{name}{SUFFIX}" for folder in weights_folders() for name in names)
-    return next((path for path in paths if path.is_file()), None)
-
-
 def kept_file(name: str | Path) -> Path | None:
     r"""Returns the file of the weights with a name.
 
@@ -178,8 +162,18 @@ def kept_file(name: str | Path) -> Path | None:
     return file
 
 
+def _find(*names: str) -> Path | None:
+    paths = (folder / f"{name}{SUFFIX}" for folder in weights_folders() for name in names)
+    return next((path for path in paths if path.is_file()), None)
+
+
 def _kept_here() -> str:
-    return f"kept here: {', '.join(kept_names()) or 'none'} (FOGNN_WEIGHTS names another folder)"
+    found = {
+        path.relative_to(folder).as_posix().removesuffix(SUFFIX)
+        for folder in weights_folders()
+        for path in folder.glob(f"*/*{SUFFIX}")
+    }
+    return f"kept here: {', '.join(sorted(found)) or 'none'} (FOGNN_WEIGHTS names another folder)"
 
 
 def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, Any]) -> Module:
@@ -206,10 +200,10 @@ def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, 
     weights = read_weights(file)
     for key, value in settings.items():
         own = weights.settings.get(key)
-        if value != own or isinstance(value, bool) != isinstance(own, bool):
-            what = f"{own!r}, as in {file}" if key in weights.settings else "left out"
+        if value != own:
             raise ValueError(
-                f"create_model: {key} must be {what}, with pretrained=True, got {value!r}"
+                f"create_model: {key} must be {own!r}, as in {file}, with pretrained=True, got "
+                f"{value!r}"
             )
     with loading_errors(file):
         task = None if weights.task is None else Task(**weights.task)

@@ -6,7 +6,7 @@ from fognn.utils.errors import Stopped, TrainingError
 from fognn.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from fognn.training.checkpoint import load
+    from fognn.training.checkpoint import export, load
     from fognn.training.config import (
         Config,
         DataConfig,
@@ -14,12 +14,10 @@ if TYPE_CHECKING:
         ModelConfig,
         TrainingConfig,
     )
-    from fognn.training.evaluation import evaluate
     from fognn.training.few_shot_prediction import FewShotPrediction, predict_images
-    from fognn.training.hub_export import export
-    from fognn.training.prediction import predict
-    from fognn.training.result import Result
+    from fognn.training.prediction import Predictions, evaluate, predict
     from fognn.training.run import fit
+    from fognn.training.run_folder import Result
 
 __all__ = [
     "Config",
@@ -27,6 +25,7 @@ __all__ = [
     "FewShotPrediction",
     "MachineConfig",
     "ModelConfig",
+    "Predictions",
     "Result",
     "Stopped",
     "TrainingConfig",
@@ -43,12 +42,10 @@ __getattr__ = lazy_names(
     __name__,
     {
         "config": ("Config", "DataConfig", "MachineConfig", "ModelConfig", "TrainingConfig"),
-        "evaluation": ("evaluate",),
+        "checkpoint": ("export", "load"),
         "few_shot_prediction": ("FewShotPrediction", "predict_images"),
-        "hub_export": ("export",),
-        "checkpoint": ("load",),
-        "prediction": ("predict",),
-        "result": ("Result",),
+        "prediction": ("Predictions", "evaluate", "predict"),
         "run": ("fit",),
+        "run_folder": ("Result",),
     },
 )

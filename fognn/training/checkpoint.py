@@ -1,13 +1,15 @@
-r"""Checkpoints: written atomically, and read without running any code that they name."""
+r"""Checkpoints: the state of a run, written atomically, and networks that are built from one."""
 
+import math
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import Module
 
 from fognn.data.opening import is_python_name
@@ -15,16 +17,20 @@ from fognn.models import Task
 from fognn.models.registry import new_model
 from fognn.models.weights import kept_file, loading_errors, read_weights
 from fognn.training.config import Config
+from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.run_folder import Result
+from fognn.training.user_data import user_data_name
 from fognn.training.user_module import load_given, untrained_module
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
 __all__ = [
+    "State",
     "content_of",
+    "export",
     "load",
     "load_run",
-    "model_arguments",
     "read_checkpoint",
     "rebuild",
     "untrained_model",
@@ -34,18 +40,57 @@ __all__ = [
 FORMAT = 1
 
 
-def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
-    r"""Returns the untrained network of a run, initialised with the run's seed.
-
-    The caller's random state is not changed.
+@dataclass
+class State:
+    r"""The progress of a run.
 
     Args:
-        config (Config): The run.
-        task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
-            images.
-        module (torch.nn.Module, optional): The user's network, if the run has one.
-            (default: :obj:`None`)
+        history (list, optional): One dict for each finished epoch, as in ``metrics.csv``.
+        batch (int, optional): Number of finished batches of the unfinished epoch.
+        meter (dict, optional): State of the meter after these batches.
+        seconds (float, optional): Time of these batches.
+        best_epoch (int, optional): The epoch of ``best.ckpt``, from 1.
+        stopped (str, optional): The reason why the training ended, see
+            :class:`~fognn.training.Result`; empty if it has not.
+        commits (list, optional): The commits of fognn that trained the run, in order.
     """
+
+    history: list[dict[str, Any]] = field(default_factory=list)
+    batch: int = 0
+    meter: dict[str, Tensor] | None = None
+    seconds: float = 0.0
+    best_epoch: int = 0
+    stopped: str = ""
+    commits: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        r"""Returns tensors and plain values, for a checkpoint."""
+        # One tensor is saved much faster than thousands of numbers.
+        names = list(self.history[0]) if self.history else []
+        rows = [[row[name] for name in names] for row in self.history]
+        return vars(self) | {"history": torch.tensor(rows, dtype=torch.float64), "names": names}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "State":
+        r"""Builds the state from the result of :meth:`to_dict`."""
+        rest = dict(content)
+        names = rest.pop("names")
+        rows = [dict(zip(names, row, strict=True)) for row in rest.pop("history").tolist()]
+        return cls([row | {"epoch": int(row["epoch"])} for row in rows], **rest)
+
+    def is_best(self, metric: str) -> bool:
+        r"""Returns whether the validation metric over items of the last epoch is better than that
+        of all epochs before; one that is not finite is worse than any."""
+        *before, last = (row[f"val_{metric}_items"] for row in self.history)
+        before = [value for value in before if math.isfinite(value)]
+        if not before:
+            return True
+        return last > max(before) if HIGHER_IS_BETTER[metric] else last < min(before)
+
+
+def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
+    r"""Returns the untrained network of a run, or a copy of the user's, initialised with the run's
+    seed. The caller's random state is not changed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         if module is not None:
@@ -56,43 +101,26 @@ def untrained_model(config: Config, task: Task | None, module: Module | None = N
                 "with the same object to resume its run, or fognn.load(run, module=network) to "
                 "load its weights"
             )
-        return new_model(config.model.name, task, **model_arguments(config, task))
+        return new_model(config.model.name, task, **_arguments(config, task))
 
 
-def model_arguments(config: Config, task: Task | None) -> dict[str, Any]:
-    r"""Returns the arguments of :func:`fognn.create_model` for a run. Few-shot networks get their
-    number of classes from the data."""
+def _arguments(config: Config, task: Task | None) -> dict[str, Any]:
+    # Few-shot networks get their number of classes from the data.
     classes = {"n_way": config.data.n_way} if task is None else {}
     return classes | config.model.settings
 
 
 def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:
-    r"""Writes a checkpoint with all that is needed to rebuild the network.
-
-    Args:
-        path (Path): The file to write.
-        config (Config): The run.
-        task (Task, optional): The inputs and outputs of the network; :obj:`None` for few-shot
-            images.
-        state (dict): Tensors and plain values by name; ``"model"`` has the network's weights.
-    """
-    content = {
-        "format": FORMAT,
-        "config": config.to_dict(),
-        "task": None if task is None else asdict(task),
-        **state,
-    }
+    r"""Writes a checkpoint: all that is needed to rebuild the network, and tensors and plain values
+    by name, of which ``"model"`` has the network's weights."""
+    fields = None if task is None else asdict(task)
+    content = {"format": FORMAT, "config": config.to_dict(), "task": fields, **state}
     with write_whole(path) as temporary:
         torch.save(content, temporary)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    r"""Reads a checkpoint; no code that it names is run.
-
-    Raises:
-        ValueError: If the file does not exist.
-        FileError: If the file is truncated, corrupt or no checkpoint of this version.
-    """
+    r"""Reads a checkpoint; no code that it names is run."""
     if not Path(path).is_file():
         raise ValueError(f"{path} does not exist: the run has not finished an epoch yet")
     with content_of(path):
@@ -107,18 +135,14 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def content_of(path: Path) -> Iterator[None]:
-    r"""Names a checkpoint in the errors of the block, which reads or uses its content.
-
-    Args:
-        path (Path): The checkpoint.
-    """
+    r"""Names a checkpoint in the errors of the block, which reads or uses its content."""
     try:
         yield
     except FileError:
         raise
     except ValueError as error:  # a setting of the network, in a clear sentence
         raise ValueError(f"{path}: {error}") from error
-    except Exception as error:  # whatever torch and zipfile raise for broken bytes
+    except Exception as error:  # whatever torch and pickle raise for broken bytes
         raise FileError(
             f"{path} is truncated or corrupt, or not of this run ({type(error).__name__}): remove "
             f"the run in {path.parent} and train it again"
@@ -129,13 +153,7 @@ def rebuild(
     content: dict[str, Any], module: Module | None = None
 ) -> tuple[Module, Config, Task | None]:
     r"""Returns the trained network of a checkpoint, in evaluation mode, its configuration and its
-    task.
-
-    Args:
-        content (dict): The result of :func:`read_checkpoint`.
-        module (torch.nn.Module, optional): The user's network, if the run has one.
-            (default: :obj:`None`)
-    """
+    task."""
     config = Config.from_dict(content["config"], "checkpoint")
     task = None if content["task"] is None else Task(**content["task"])
     model = untrained_model(config, task, module)
@@ -159,7 +177,7 @@ def load(run: str | Path, checkpoint: str | None = None, module: Module | None =
             load its weights. (default: :obj:`None`)
     """
     if module is not None:
-        return load_given(module, read_checkpoint(checkpoint_file(run, checkpoint)), str(run))
+        return load_given(module, read_checkpoint(_file(run, checkpoint)), str(run))
     if (user_path(run) / "config.json").is_file():
         from fognn.models import PretrainedNet
 
@@ -170,17 +188,10 @@ def load(run: str | Path, checkpoint: str | None = None, module: Module | None =
 def load_run(
     run: str | Path, checkpoint: str | None = None, module: Module | None = None
 ) -> tuple[Module, Config, Task | None]:
-    r"""Loads the network like :func:`load`, and its configuration and task.
-
-    Args:
-        run (str): A run folder, a checkpoint in one, or the name of kept weights.
-        checkpoint (str, optional): As in :func:`load`. (default: :obj:`None`)
-        module (torch.nn.Module, optional): The user's network, if the run has one.
-            (default: :obj:`None`)
-    """
+    r"""Loads the network like :func:`load`, and its configuration and task."""
     kept = kept_file(run)
     if kept is None:
-        path = checkpoint_file(run, checkpoint)
+        path = _file(run, checkpoint)
         content = read_checkpoint(path)
         with content_of(path):
             return rebuild(content, module)
@@ -188,21 +199,15 @@ def load_run(
     epoch = "best" if weights.task is None else "last"
     if checkpoint not in (None, epoch):
         raise ValueError(
-            f"load: checkpoint must be {epoch!r} for these kept weights, which are those of the "
-            f"{epoch} epoch, got {checkpoint!r}"
+            f"load: checkpoint must be {epoch!r}, the epoch of these kept weights, got "
+            f"{checkpoint!r}"
         )
     with loading_errors(kept):
         return rebuild({"config": weights.config, "task": weights.task, "model": weights.tensors})
 
 
-def checkpoint_file(run: str | Path, checkpoint: str | None = None) -> Path:
-    r"""Returns the checkpoint of a run.
-
-    Args:
-        run (str): A run folder, or a checkpoint in one.
-        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
-    """
-    path, checkpoint = user_path(run), "best" if checkpoint is None else checkpoint
+def _file(run: str | Path, checkpoint: str | None) -> Path:
+    path, checkpoint = user_path(run), checkpoint or "best"
     if path.is_file():
         return path
     checks.one_of("load", "checkpoint", checkpoint, ("best", "last"))
@@ -213,3 +218,35 @@ def checkpoint_file(run: str | Path, checkpoint: str | None = None) -> Path:
             f"run must name one fold of a run over folds, such as {run}/fold-1, got {str(run)!r}"
         )
     return path / f"{checkpoint}.ckpt"
+
+
+def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -> Path:
+    r"""Writes the network of a run as a Hugging Face folder: ``config.json``,
+    ``model.safetensors`` (float32) and a model card with the data and the score of the run.
+    Nothing is uploaded. :class:`fognn.models.PretrainedNet` and :func:`load` read it.
+
+    Args:
+        run (str): A run folder, a checkpoint in one, or the name of kept weights, see
+            :func:`fognn.load`.
+        folder (str): The folder to write.
+        checkpoint (str, optional): ``"best"`` or ``"last"``, as in :func:`fognn.load`.
+
+    Returns:
+        The folder.
+    """
+    from fognn.models import PretrainedNet
+
+    net, config, task = load_run(run, checkpoint)
+    name = config.model.name
+    exported: Any = PretrainedNet(name, task, **_arguments(config, task))
+    exported.module.load_state_dict(net.state_dict())
+    data = user_data_name(config.data)  # without its folder, which is of no use to others
+    text = f"Trained on `{data}`, with seed {config.seed}."
+    if checkpoint in (None, "best") and (user_path(run) / "result.json").exists():
+        result = Result.read(user_path(run))
+        split = "val" if result.test is None else "test"
+        score = result.metrics[f"{split}/{result.metric}"]
+        text += f" {split.capitalize()} {result.metric.replace('_', ' ')}: {score:.4f}."
+    card = {"title": f"{name} for {data}", "training": text}
+    exported.save_pretrained(user_path(folder), model_card_kwargs=card)
+    return Path(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from fognn.models.registry import has_fog
@@ -40,20 +40,15 @@ Index = Annotated[int, Field(ge=0)]
 
 
 def _hops(value: Any) -> Any:
-    if isinstance(value, str):
-        return [int(part) for part in value.split(",")]
-    if isinstance(value, int):
-        return [value]
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _check_hops(value: list[int] | None) -> list[int] | None:
-    if value is not None and not (value and all(k > 0 or k == -1 for k in value)):
+    if isinstance(value, str | int):
+        value = [int(part) for part in str(value).split(",")]
+    hops = None if value is None else list(value)
+    if hops is not None and not (hops and all(k > 0 or k == -1 for k in hops)):
         raise ValueError("must be a positive int for each hop, such as 15,10, or -1 for all")
-    return value
+    return hops
 
 
-Neighbors = Annotated[list[int] | None, BeforeValidator(_hops), AfterValidator(_check_hops)]
+Hops = Annotated[list[int] | None, BeforeValidator(_hops)]
 
 _STRICT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
@@ -95,7 +90,7 @@ class DataConfig:
     rwse: Index = 0
     """Steps of the random walks whose return probabilities are added to each node's features, such
     as 20; 0 for none. They are computed once and kept with the dataset."""
-    neighbors: Neighbors = None
+    neighbors: Hops = None
     """One graph: sample at most so many neighbours of a node in each hop, such as 15,10; if not
     given, the whole graph is a batch."""
     smiles: str = "smiles"
@@ -171,10 +166,7 @@ class TrainingConfig:
         if self.schedule == "cosine" and self.warmup >= self.epochs:
             raise ValueError(f"warmup must be below epochs, got {self.warmup} and {self.epochs}")
         if self.schedule == "cosine" and self.min_lr > self.lr:
-            raise ValueError(
-                f"min_lr must not be above lr with schedule 'cosine', got {self.min_lr} and "
-                f"{self.lr}"
-            )
+            raise ValueError(f"min_lr must not be above lr, got {self.min_lr} and {self.lr}")
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -201,10 +193,8 @@ class Config:
         data (DataConfig): The data.
         model (ModelConfig): The network.
         training (TrainingConfig): The training.
-        seed (int, optional): Seed of the weights, the order of the graphs and dropout.
-            (default: :obj:`0`)
-        precision (str, optional): Precision of the weights and of the arithmetic.
-            (default: :obj:`"32-true"`)
+        seed (int, optional): The seed. (default: :obj:`0`)
+        precision (str, optional): The precision. (default: :obj:`"32-true"`)
         machine (MachineConfig, optional): The machine that it is trained on.
     """
 
@@ -233,15 +223,8 @@ class Config:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: str = "config") -> "Config":
-        r"""Builds a configuration from the result of :meth:`to_dict`.
-
-        Args:
-            content (dict): Nested dicts of plain values.
-            where (str, optional): The prefix of error messages. (default: :obj:`"config"`)
-
-        Raises:
-            ValueError: If a setting is unknown, missing or invalid.
-        """
+        r"""Builds a configuration from the result of :meth:`to_dict`; ``where`` begins the messages
+        of errors."""
         parts = dict(_mapping(content, where))
         for name, kind in SECTIONS.items():
             if name in parts:
@@ -255,12 +238,8 @@ class Config:
         return made
 
     def with_values(self, values: Mapping[str, Any]) -> "Config":
-        r"""Returns a copy with some settings changed.
-
-        Args:
-            values (dict): Settings by name, as :func:`setting_name` takes them:
-                ``{"model.h1": 8, "lr": 1e-3}``.
-        """
+        r"""Returns a copy with some settings changed, by the names of :func:`setting_name`, as in
+        ``{"model.h1": 8, "lr": 1e-3}``."""
         content = self.to_dict()
         for name, value in values.items():
             part, dot, key = setting_name(name).partition(".")
@@ -306,10 +285,10 @@ class Config:
     @classmethod
     def read(cls, path: Path) -> "Config":
         r"""Reads a ``config.yaml``."""
-        if not path.is_file():
-            raise ValueError(f"config: {path} does not exist")
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise ValueError(f"config: {path} does not exist") from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ValueError(f"config: {path} must be a YAML file: {error}") from error
         return cls.from_dict(content, str(path))
@@ -347,12 +326,8 @@ _NAMES = [
 
 
 def setting_name(name: str) -> str:
-    r"""Returns the dotted name of a setting: ``"training.lr"`` for ``"lr"``.
-
-    Args:
-        name (str): The dotted name, or its last part if that is unique. Settings of the network
-            are always dotted, as ``"model.h1"``.
-    """
+    r"""Returns the dotted name of a setting: ``"training.lr"`` for ``"lr"``, if the last part is
+    unique. Settings of the network are always dotted, as ``"model.h1"``."""
     if name in _NAMES or (name.startswith("model.") and name != "model."):
         return name
     found = [known for known in _NAMES if known.partition(".")[2] == name != "name"]

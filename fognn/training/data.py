@@ -5,7 +5,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,7 +31,6 @@ from fognn.training.user_data import (
 __all__ = [
     "FOLDS",
     "PLAIN_ZINC",
-    "Loader",
     "data_fingerprint",
     "few_shot",
     "fingerprint",
@@ -48,14 +47,6 @@ __all__ = [
 # The paper's study of limitations uses ZINC with the same type for every atom.
 PLAIN_ZINC = "ZINC-without-node-features"
 FOLDS = 10
-
-
-class Loader(Protocol):
-    r"""The interface of a loader of batches."""
-
-    def set_epoch(self, epoch: int) -> None: ...
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Any]: ...
 
 
 def few_shot(data: DataConfig) -> bool:
@@ -82,13 +73,8 @@ def folds_of(config: DataConfig, data: UserData | None = None) -> int:
 
 
 def task_of(config: DataConfig, data: UserData | None = None) -> Task | None:
-    r"""Returns the task of a dataset: the inputs and outputs of its networks; :obj:`None` for
-    few-shot images.
-
-    Args:
-        config (DataConfig): The data of the run.
-        data (UserData, optional): The user's data, if they are open. (default: opened here)
-    """
+    r"""Returns the task of a dataset, the inputs and outputs of its networks; :obj:`None` for
+    few-shot images. The user's data are opened here if they are not open."""
     if is_user_data(config):
         return user_task(config, data or open_data(config))
     entry = _entry(config)
@@ -114,18 +100,10 @@ def open_split(
     rank: int = 0,
     world_size: int = 1,
     data: UserData | None = None,
-) -> Loader:
-    r"""Returns the loader of a split.
-
-    Args:
-        config (Config): The run.
-        split (str): ``"train"`` (shuffled with the run's seed), ``"val"`` or ``"test"``.
-        rank (int, optional): The rank whose part of each training batch is loaded. Batches of
-            other splits are not divided. (default: :obj:`0`)
-        world_size (int, optional): Number of ranks that share each training batch.
-            (default: :obj:`1`)
-        data (UserData, optional): The user's data, if they are open. (default: opened here)
-    """
+) -> Any:
+    r"""Returns the loader of a split: ``"train"``, shuffled with the run's seed, of which each rank
+    loads a part of each batch, or ``"val"`` or ``"test"``. The user's data are opened here if they
+    are not open."""
     source, size = config.data, config.training.batch_size
     if split not in splits_of(source):
         raise ValueError(f"split must be one of {', '.join(splits_of(source))}, got {split!r}")
@@ -186,7 +164,7 @@ def data_fingerprint(config: Config, data: UserData | None = None) -> str:
     )
 
 
-def fingerprint(loader: Loader) -> str:
+def fingerprint(loader: Any) -> str:
     r"""Returns a checksum of the graphs, or images, of a loader."""
     if isinstance(loader, PackedLoader):
         tensors = _tensors(loader.pack)
@@ -211,22 +189,8 @@ def _tensors(pack: Pack) -> list[Any]:
 
 @dataclass
 class EpisodeLoader:
-    r"""A loader of few-shot episodes.
-
-    Each epoch of the training has new episodes; validation and test have the same ones in every
-    epoch.
-
-    Args:
-        images (ImageSet): The images.
-        data (DataConfig): The numbers of classes, support images and queries of an episode.
-        episodes (int): Number of episodes in an epoch.
-        batch_size (int): Number of episodes in a batch, over all ranks.
-        seed (int): The seed of the episodes.
-        train (bool): Whether each epoch has new episodes.
-        rank (int, optional): The rank of this process. (default: :obj:`0`)
-        world_size (int, optional): Number of ranks. (default: :obj:`1`)
-        epoch (int, optional): The epoch, from 0. (default: :obj:`0`)
-    """
+    r"""A loader of few-shot episodes. Each epoch of the training has new episodes; validation and
+    test have the same ones in every epoch."""
 
     images: ImageSet
     data: DataConfig
@@ -264,11 +228,11 @@ def _graphs(data: DataConfig, split: str) -> Any:
     entry = _entry(data)
     if folded(data):
         return _fold(data, split)
+    options = _transform(data)
     if entry.generated:
         size = math.ceil(SPLIT_SIZES[entry.name][split] * data.fraction)
-        options = _transform(data) | {"seed": data.seed, "num_graphs": size}
+        options |= {"seed": data.seed, "num_graphs": size}
         return entry.make(split=split, data=data.folder, **options)
-    options = _transform(data)
     if data.name == PLAIN_ZINC:
         options["without_node_features"] = True
     graphs = entry.make(split=split, data=data.folder, **options)

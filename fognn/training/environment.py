@@ -1,18 +1,47 @@
-r"""The environment of a run: versions, commit, machine and device."""
+r"""The machine of a run: versions and commit, devices, processes (with Lightning's Fabric) and
+threads."""
 
+import inspect
+import multiprocessing
 import os
 import platform
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
+from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
+from torch.nn import Module, SyncBatchNorm
+from torch.nn.parallel import DistributedDataParallel
 
 from fognn import __version__
 from fognn.data.sources import cache_dir, data_dir
+from fognn.training.config import Config, MachineConfig
+from fognn.utils.errors import Stopped, TrainingError
+from fognn.utils.own_code import import_asked
 
-__all__ = ["commit", "cores", "device_of", "environment", "peak_memory", "report_environment"]
+__all__ = [
+    "by_torchrun",
+    "commit",
+    "cores",
+    "device_of",
+    "environment",
+    "make_fabric",
+    "on_ranks",
+    "peak_memory",
+    "rank",
+    "report_environment",
+    "share_buffers",
+    "threads_of",
+    "with_norms",
+    "without_denormals",
+]
 
 # Runs of a clone add to its ledgers and weights, which changes no code.
 _ADDED = (":(exclude)results", ":(exclude)weights")
@@ -24,28 +53,20 @@ def environment() -> dict[str, Any]:
     versions = {"fognn": __version__, "python": platform.python_version()}
     versions |= {package: version(package) for package in _PACKAGES}
     versions["torch"] = torch.__version__  # with the build, such as +cpu
-    return {
-        "versions": versions,
-        "commit": commit(),
-        "threads": torch.get_num_threads(),
-        "machine": {
-            "system": platform.platform(),
-            "cpu": _cpu(),
-            "cores": cores(),
-            "memory_gib": _memory(),
-        },
-    }
+    machine: dict[str, Any] = {"system": platform.platform(), "cpu": _cpu(), "cores": cores()}
+    if hasattr(os, "sysconf"):  # not on Windows
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        machine["memory_gib"] = round(memory / 2**30, 1)
+    threads = torch.get_num_threads()
+    return {"versions": versions, "commit": commit(), "threads": threads, "machine": machine}
 
 
 def report_environment() -> str:
     r"""Returns the environment as text, for ``fognn info``."""
     content = environment()
-    machine = content["machine"]
-    lines = dict(content["versions"])
-    lines |= {
+    lines = content["versions"] | {
         "commit": content["commit"] or "none (not run from a clone)",
-        "system": machine["system"],
-        "processor": f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB",
+        **content["machine"],
         "threads": content["threads"],
         "device": device_of("auto"),
         "data folder": data_dir() or "none (FOGNN_DATA is not set)",
@@ -62,45 +83,12 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def peak_memory(device: str) -> int:
-    r"""Returns the largest memory that this process has had, in bytes: that of tensors on the
-    device for ``"cuda"``, otherwise all of its resident memory."""
-    if device == "cuda":
-        return torch.cuda.max_memory_allocated()
-    status = Path("/proc/self/status")
-    if status.exists():
-        # Not ru_maxrss, which Linux carries over from the process that started this one.
-        lines = status.read_text(encoding="utf-8").splitlines()
-        found = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
-        if found:
-            return int(found[0]) * 1024
-    import resource  # which Windows does not have
-
-    unit = 1 if platform.system() == "Darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def device_of(name: str) -> str:
-    r"""Returns the device to train on.
-
-    Args:
-        name (str): ``"cpu"``, ``"cuda"``, ``"mps"``, or ``"auto"`` for the fastest that this
-            machine has.
-
-    Raises:
-        ValueError: If this machine does not have the device.
-    """
-    here = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if name == "auto":
-        return "cuda" if here["cuda"] else "mps" if here["mps"] else "cpu"
-    if not here.get(name):
-        found = ", ".join(device for device, there in here.items() if there)
-        raise ValueError(f"device must be one that this machine has ({found}), got {name!r}")
-    return name
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else ():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 def commit() -> str | None:
@@ -111,26 +99,151 @@ def commit() -> str | None:
     if not (root / ".git").exists():
         return None
     git = ["git", "-C", str(root)]
+    status = [*git, "status", "--porcelain", "-uno", "--", ".", *_ADDED]
     try:
-        head = subprocess.run(
-            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-        )
-        status = [*git, "status", "--porcelain", "-uno", "--", ".", *_ADDED]
-        changed = subprocess.run(status, capture_output=True, text=True, check=True)
+        head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True)
+        changed = subprocess.check_output(status, text=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return head.stdout.strip() + (" with changes" if changed.stdout.strip() else "")
+    return head.strip() + (" with changes" if changed.strip() else "")
 
 
-def _cpu() -> str:
-    info = Path("/proc/cpuinfo")
-    for line in info.read_text().splitlines() if info.exists() else ():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+def peak_memory(device: str) -> int:
+    r"""Returns the largest memory that this process has had, in bytes: that of tensors on the
+    device for ``"cuda"``, otherwise all of its resident memory."""
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated()
+    status = Path("/proc/self/status")
+    if status.exists():
+        # Not ru_maxrss, which Linux carries over from the process that started this one.
+        for line in status.read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    import resource  # which Windows does not have
+
+    unit = 1 if platform.system() == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _memory() -> float | None:
-    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", ()):  # Windows
-        return None
-    return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
+def device_of(name: str) -> str:
+    r"""Returns the device to train on: ``"auto"`` is the fastest that this machine has."""
+    here = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    found = [device for device, there in here.items() if there]
+    if name != "auto" and name not in found:
+        raise ValueError(
+            f"device must be one that this machine has ({', '.join(found)}), got {name!r}"
+        )
+    return found[0] if name == "auto" else name
+
+
+def by_torchrun() -> bool:
+    r"""Returns whether torchrun has started this process."""
+    return torch.distributed.is_torchelastic_launched()
+
+
+def rank() -> int:
+    r"""Returns the rank of this process under torchrun; 0 without torchrun."""
+    return int(os.environ["RANK"]) if by_torchrun() else 0
+
+
+def make_fabric(config: Config) -> Fabric:
+    r"""Returns a Fabric for this process, alone or one of those that torchrun has started; or one
+    that can start ``machine.ranks`` processes, see :func:`on_ranks`."""
+    ranks, nodes = config.machine.ranks, 1
+    if by_torchrun():
+        ranks, nodes = int(os.environ["WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
+    if config.training.batch_size % ranks:
+        raise ValueError(
+            f"config: training.batch_size must be a multiple of the number of ranks, got "
+            f"{config.training.batch_size} and {ranks}"
+        )
+    fabric = Fabric(
+        accelerator=device_of(config.machine.device),
+        devices=ranks // nodes,
+        num_nodes=nodes,
+        strategy=_ddp() if ranks > 1 else "auto",
+        precision=config.precision,
+    )
+    if ranks == 1 or by_torchrun():
+        fabric.launch()
+    return fabric
+
+
+def _ddp() -> DDPStrategy:
+    # Without the broadcast of buffers at each forward, which would hang in evaluation, where one
+    # rank can have one batch more than another. Torch renamed the option.
+    known = inspect.signature(DistributedDataParallel).parameters
+    name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
+    # The edge output of GatedGCN's last layer is not used, so some weights get no gradient.
+    options: dict[str, Any] = {name: False, "find_unused_parameters": True}
+    return DDPStrategy(start_method="popen" if by_torchrun() else "spawn", **options)
+
+
+def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> Any:
+    r"""Calls ``function(fabric, *arguments)`` on each rank; returns the result of the first."""
+    fabric = make_fabric(config)
+    if config.machine.ranks == 1 or by_torchrun():
+        return function(fabric, *arguments)
+    try:
+        # Not as arguments of launch, which searches them for modules, and fails for a Config.
+        return fabric.launch(partial(_on_rank, function=function, arguments=arguments))
+    except (ProcessExitedException, ProcessRaisedException) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise TrainingError(
+            f"a rank ended ({reason}), so the others were stopped: the same command resumes the "
+            "run after its last finished epoch"
+        ) from error
+    except KeyboardInterrupt as error:  # which the ranks get, too
+        for child in multiprocessing.active_children():
+            child.join()
+        raise Stopped("stopped: the same command resumes the run") from error
+
+
+def _on_rank(fabric: Fabric, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    import_asked()
+    return function(fabric, *arguments)
+
+
+def with_norms(net: Module, fabric: Fabric) -> Module:
+    r"""Returns the network of one of several ranks. On GPUs, norms over the batch have the
+    statistics of all ranks (:class:`torch.nn.SyncBatchNorm`), on CPUs those of their own rank."""
+    if fabric.world_size > 1 and fabric.device.type == "cuda":
+        return SyncBatchNorm.convert_sync_batchnorm(net)
+    return net
+
+
+def share_buffers(net: Module, fabric: Fabric) -> None:
+    r"""Gives all ranks the buffers of the first, which is the one that writes the checkpoints."""
+    if fabric.world_size > 1:
+        for buffer in net.buffers():
+            torch.distributed.broadcast(buffer, 0)
+
+
+@contextmanager
+def threads_of(machine: MachineConfig) -> Iterator[None]:
+    r"""Sets torch's number of threads within the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(machine.threads or max(1, before // machine.ranks))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def without_denormals() -> Iterator[None]:
+    r"""Flushes denormal numbers (below 1e-38) to 0 within the block, on the CPU.
+
+    Weight decay produces many of them, because a weight that gets no gradient shrinks in each step.
+    A product with a denormal number takes about 100 times as long, and an epoch twice as long.
+    """
+    before = bool(torch.tensor(1e-39) * 1 == 0)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(before)

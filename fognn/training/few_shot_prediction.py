@@ -1,8 +1,5 @@
 r"""Predictions of a trained few-shot network for a user's own classes of images."""
 
-import csv
-import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +9,13 @@ from torch import Tensor
 from fognn.data.image_files import class_folders, query_files, read_image
 from fognn.models import FewShotNet
 from fognn.training.checkpoint import load_run
-from fognn.training.config import Config, MachineConfig
-from fognn.training.environment import device_of
-from fognn.training.fabric import threads_of
+from fognn.training.config import MachineConfig
+from fognn.training.environment import device_of, threads_of
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
 __all__ = ["FewShotPrediction", "predict_images"]
 
-_CLASSES = range(2, 21)
 _SUPPORT = 500  # images; the network compares each with each
 _PAIRS = 2**17  # of images, that the network compares at once
 
@@ -58,12 +53,13 @@ class FewShotPrediction:
     def to_csv(self) -> str:
         r"""Returns the text of a csv file with the columns ``query``, ``class`` and
         ``probability_NAME`` for each class."""
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["query", "class", *(f"probability_{name}" for name in self.classes)])
-        rows = zip(self.queries, self.predicted, self.probabilities.tolist(), strict=True)
-        writer.writerows([str(path), best, *row] for path, best, row in rows)
-        return text.getvalue()
+        import pandas as pd
+
+        columns = {"query": [str(path) for path in self.queries]}
+        columns["class"] = self.predicted
+        for name, values in zip(self.classes, self.probabilities.t().tolist(), strict=True):
+            columns[f"probability_{name}"] = values
+        return str(pd.DataFrame(columns).to_csv(index=False, lineterminator="\n"))
 
 
 def predict_images(
@@ -79,11 +75,10 @@ def predict_images(
     set). Neither the classes nor the images need to be those of the training.
 
     Images may have any size and any format that Pillow reads; they are prepared by
-    :func:`fognn.data.read_image`. Each query is classified on its own.
-
-    A network that was trained for :math:`n` classes takes 2 to :math:`n`, and at most 20. With
-    fewer than :math:`n`, the outputs of the other classes are left out of the softmax. Classes may
-    have any numbers of images, also unequal ones, at most 500 in all.
+    :func:`fognn.data.read_image`. Each query is classified on its own. A network that was trained
+    for :math:`n` classes takes 2 to :math:`n`. With fewer than :math:`n`, the outputs of the other
+    classes are left out of the softmax. Classes may have any numbers of images, also unequal ones,
+    at most 500 in all.
 
     Args:
         run (str): A run folder, a checkpoint in one, or the name of kept weights, see
@@ -100,81 +95,51 @@ def predict_images(
             (default: :obj:`None`)
     """
     checks.int_in_range("predict_images", "batch_size", batch_size, 1)
-    machine, place = MachineConfig(threads=threads), device_of(device)
+    place = device_of(device)
     net, config, _ = load_run(run, checkpoint)
     if not isinstance(net, FewShotNet):
         raise ValueError(
-            f"run must be of a few-shot network, which takes support and query, got {str(run)!r}: "
-            f"use fognn predict RUN INPUT -o FILE for a network of graphs (fognn.training.predict)"
+            f"predict_images: run must be of a few-shot network, got {str(run)!r}: use "
+            "fognn.predict for a network of graphs"
         )
-    folder = user_path(support)
-    classes, queries = class_folders(folder), query_files(user_path(query))
-    _check(folder, classes, net.n_way, config)
+    classes, queries = class_folders(user_path(support)), query_files(user_path(query))
     files = [path for some in classes.values() for path in some]
+    if not 2 <= len(classes) <= net.n_way or len(files) > _SUPPORT:
+        # The sizes of the first and of the last layer depend on the number of classes.
+        raise ValueError(
+            f"support must have 2 to {net.n_way} classes, the number that the network was trained "
+            f"for (data.n_way), with at most {_SUPPORT} images in all, got {len(classes)} classes "
+            f"with {len(files):,} images in {str(support)!r}"
+        )
     labels = torch.tensor([n for n, some in enumerate(classes.values()) for _ in some])
     size = max(1, min(batch_size, _PAIRS // (len(files) + 1) ** 2))
-    with threads_of(machine):
+    with threads_of(MachineConfig(threads=threads)), torch.no_grad():
         shape = net.cnn.image_size, net.cnn.in_channels
         images = [torch.stack([read_image(p, *shape) for p in some]) for some in (files, queries)]
-        net.to(place)
-        outputs = list(_outputs(net, images[0], labels, images[1], size))
+        weight = next(net.to(place).parameters())
+        shown, known = images[0].to(weight).div_(255)[None], labels.to(place)[None]
+        outputs = [
+            net(shown, known, some.to(weight).div_(255)[None])[0].cpu()
+            for some in images[1].split(size)
+        ]
     # The network has no example of the other classes, so their outputs mean nothing.
     probabilities = torch.cat(outputs)[:, : len(classes)].softmax(1)
-    notes = _notes(classes, net.n_way, config.data.k_shot)
+    notes = _notes([len(some) for some in classes.values()], net.n_way, config.data.k_shot)
     return FewShotPrediction(
         list(classes), queries, probabilities, images[1], files, images[0], labels, notes
     )
 
 
-def _outputs(
-    net: FewShotNet, support: Tensor, labels: Tensor, queries: Tensor, batch_size: int
-) -> Iterator[Tensor]:
-    r"""Yields the logits of each batch of queries, ``[batch, n_way]``, on the CPU."""
-    weight = next(net.parameters())
-    support, labels = _scaled(support, weight)[None], labels.to(weight.device)[None]
-    with torch.no_grad():
-        for some in queries.split(batch_size):
-            yield net(support, labels, _scaled(some, weight)[None])[0].cpu()
-
-
-def _scaled(images: Tensor, like: Tensor) -> Tensor:
-    return images.to(like).div_(255)
-
-
-def _check(folder: Path, classes: dict[str, list[Path]], n_way: int, config: Config) -> None:
-    many = len(classes)
-    if many not in _CLASSES:
-        raise ValueError(
-            f"support must have {_CLASSES[0]} to {_CLASSES[-1]} classes, one subfolder for each, "
-            f"got {many} in {str(folder)!r}"
-        )
-    if many > n_way:
-        # The sizes of the first and of the last layer depend on the number of classes.
-        shots = f" --set data.k_shot={config.data.k_shot}" if config.data.k_shot > 1 else ""
-        raise ValueError(
-            f"support must have at most {n_way} classes, the number that the network was trained "
-            f"for, got {many} in {str(folder)!r}: train one for {many} (fognn train "
-            f"{config.data.name.lower()} {config.model.name} --set data.n_way={many}{shots})"
-        )
-    images = sum(map(len, classes.values()))
-    if images > _SUPPORT:
-        raise ValueError(
-            f"support must have at most {_SUPPORT} images in all, got {images:,} in {str(folder)!r}"
-        )
-
-
-def _notes(classes: dict[str, list[Path]], n_way: int, k_shot: int) -> list[str]:
+def _notes(counts: list[int], n_way: int, k_shot: int) -> list[str]:
     notes = []
-    if len(classes) < n_way:
+    if len(counts) < n_way:
         notes.append(
-            f"trained for {n_way} classes, got {len(classes)}: the other outputs are left out of "
+            f"trained for {n_way} classes, got {len(counts)}: the other outputs are left out of "
             "the probabilities"
         )
-    counts = sorted({len(files) for files in classes.values()})
-    if counts != [k_shot]:
-        found = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    if set(counts) != {k_shot}:
         notes.append(
-            f"trained with {k_shot} image{'s' * (k_shot > 1)} of each class, got {found}: any "
-            "number works, the accuracy may differ from that of the training"
+            f"trained with {k_shot} images of each class, got {min(counts)} to {max(counts)}: the "
+            "accuracy may differ from that of the training"
         )
     return notes

@@ -1,5 +1,6 @@
 r"""The training loop of one run."""
 
+import hashlib
 import math
 import time
 from contextlib import closing
@@ -14,6 +15,7 @@ from torch.nn import Module
 from fognn.data import UserData
 from fognn.models import Task, count_parameters
 from fognn.training.checkpoint import (
+    State,
     content_of,
     read_checkpoint,
     untrained_model,
@@ -21,7 +23,6 @@ from fognn.training.checkpoint import (
 )
 from fognn.training.config import Config
 from fognn.training.data import (
-    Loader,
     fingerprint,
     joint_fingerprint,
     notes_of,
@@ -30,23 +31,18 @@ from fognn.training.data import (
     splits_of,
     task_of,
 )
-from fognn.training.environment import commit
-from fognn.training.evaluation import evaluate_model, forward_batch
-from fognn.training.fabric import (
+from fognn.training.environment import (
+    commit,
     on_ranks,
     share_buffers,
     threads_of,
     with_norms,
     without_denormals,
 )
-from fognn.training.loggers import make_logger
-from fognn.training.objective import Meter, loss_of, std_of
+from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of, std_of
 from fognn.training.optimizer import Schedule, make_optimizer
-from fognn.training.progress import RunProgress
-from fognn.training.result import Result, summarise
-from fognn.training.run_folder import RunFolder, check_folder, finished, in_use
-from fognn.training.signals import StopSignals
-from fognn.training.state import State, step_seed
+from fognn.training.progress import RunProgress, StopSignals
+from fognn.training.run_folder import Result, RunFolder, in_use, summarise
 from fognn.training.user_module import first_weights
 from fognn.utils.errors import Stopped, TrainingError
 
@@ -56,61 +52,36 @@ __all__ = ["fit_one"]
 _FIRST_EPOCHS = 10
 
 
-def fit_one(
-    config: Config,
-    folder: Path,
-    *,
-    data: UserData | None,
-    module: Module | None,
-    command: str,
-    quiet: bool,
-    logger: str | None,
-    again: bool,
-) -> Result:
+def fit_one(config: Config, folder: Path, **rest: Any) -> Result:
     r"""Trains a single run, see :func:`fognn.training.fit`."""
-    check_folder(folder, config, longer=True)
-    if not again:
-        done = finished(folder, config)
-        if done is not None:
-            return done
     if in_use(folder):  # here, before several ranks are started
         raise TrainingError(f"{folder} is in use: another process trains in it")
-    return on_ranks(config, _fit, config, folder, data, module, command, quiet, logger, again)
+    return on_ranks(config, _fit, config, folder, rest)
 
 
 @without_denormals()
-def _fit(
-    fabric: Fabric,
-    config: Config,
-    folder: Path,
-    data: UserData | None,
-    module: Module | None,
-    command: str,
-    quiet: bool,
-    logger: str | None,
-    again: bool,
-) -> Result:
-    r"""Trains a run on one rank."""
-    first = fabric.global_rank == 0
+def _fit(fabric: Fabric, config: Config, folder: Path, rest: dict[str, Any]) -> Result:
+    data, module = rest["data"], rest["module"]
     # Before the folder is created, so that invalid settings or data leave no folder.
     task = task_of(config.data, data)
     net = untrained_model(config, task, module)
     train = open_split(config, "train", fabric.global_rank, fabric.world_size, data)
     val = open_split(config, "val", data=data)
-    run = RunFolder(folder, config, again) if first else None
+    weights, logger = "", None
+    if module is not None:
+        keep = bool(config.model.settings.get("keep_weights"))
+        weights = first_weights(module, keep, config.seed)
+    if rest["logger"] is not None and fabric.is_global_zero:
+        from lightning_fabric.loggers.tensorboard import TensorBoardLogger
+
+        logger = TensorBoardLogger(folder, name="tensorboard", version="")
+    run = RunFolder(folder, config, rest["again"]) if fabric.is_global_zero else None
+    options = (weights, data, rest["command"], rest["quiet"] or run is None, logger)
     try:
         fabric.barrier()
-        extra = make_logger(logger, folder, config) if run and logger is not None else None
-        weights = ""
-        if module is not None:
-            keep = bool(config.model.settings.get("keep_weights"))
-            weights = first_weights(module, keep, config.seed)
         # Each step seeds torch, which must not change the caller's random state.
         with threads_of(config.machine), torch.random.fork_rng(devices=[]):
-            return _train(
-                *(config, task, net, train, val, folder, run, fabric),
-                *(command, quiet or not first, extra, weights, data),
-            )
+            return _train(fabric, config, folder, run, task, net, train, val, *options)
     except (TrainingError, Stopped) as error:
         if run is not None:
             run.log(str(error))
@@ -121,19 +92,19 @@ def _fit(
 
 
 def _train(
+    fabric: Fabric,
     config: Config,
+    folder: Path,
+    run: RunFolder | None,  # None on all ranks but the first, which alone writes files
     task: Task | None,
     net: Module,
-    train: Loader,
-    val: Loader,
-    folder: Path,
-    run: RunFolder | None,
-    fabric: Fabric,
+    train: Any,
+    val: Any,
+    weights: str,
+    user_data: UserData | None,
     command: str,
     quiet: bool,
     logger: Any,
-    first_weights: str,
-    user_data: UserData | None,
 ) -> Result:
     training, std, queries = config.training, std_of(task), queries_of(config.data)
     classes = config.data.n_way if task is None else task.out_channels
@@ -145,6 +116,7 @@ def _train(
     data = fingerprint(train)
     state = State()
 
+    # Resume
     if (folder / "last.ckpt").exists():
         saved = read_checkpoint(folder / "last.ckpt")
         if saved.get("data") != data:
@@ -170,7 +142,6 @@ def _train(
             content = {"model": best["model"], "epoch": best["epoch"]}
             write_checkpoint(run.best, config, task, content)
         run.extend(config)
-
     here = commit()
     if here is not None and here not in state.commits:
         state.commits.append(here)
@@ -188,7 +159,7 @@ def _train(
             if state.history:
                 run.write_metrics(state.history)
 
-    def evaluate(loader: Loader) -> dict[str, float]:
+    def evaluate(loader: Any) -> dict[str, float]:
         share_buffers(net, fabric)
         return evaluate_model(model, loader, training, classes, fabric, std, queries)
 
@@ -197,14 +168,16 @@ def _train(
         begun = f"resumes after epoch {len(state.history)}" if run.last.exists() else "begins"
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
-        notes = [f"first weights: {first_weights}"] if first_weights else []
+        notes = [f"first weights: {weights}"] if weights else []
         for note in [*notes_of(config.data, user_data), *notes]:
             run.log(note)
             progress.note(note)
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
             run.write_metrics(state.history)
+
     with closing(progress), StopSignals() as signals:
         while not state.stopped:
+            # Train for an epoch
             epoch = len(state.history)
             meter = Meter(training, classes, fabric)
             if state.meter is not None:
@@ -215,7 +188,7 @@ def _train(
             model.train()
             train.set_epoch(epoch)
             for number, batch in enumerate(islice(train, state.batch, None), state.batch):
-                torch.manual_seed(step_seed(config.seed, epoch, number, fabric.global_rank))
+                torch.manual_seed(_step_seed(config.seed, epoch, number, fabric.global_rank))
                 prediction, target = forward_batch(model, fabric.to_device(batch))
                 loss = loss_of(training.loss, prediction, target, fabric, std)
                 value = loss.item()
@@ -244,14 +217,13 @@ def _train(
             train_seconds = before + time.perf_counter() - start
             train_scores = meter.compute()
 
+            # Validate
             start = time.perf_counter()
             val_scores = evaluate(val)
             what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
-            if not math.isfinite(val_scores["loss"]):
-                if not _may_pass(net, state):
-                    raise _diverged(what, val_scores["loss"], lr)
-                if run is not None:
-                    run.log(f"the {what}, is {val_scores['loss']}; the training continues")
+            finite = math.isfinite(val_scores["loss"])
+            if not finite and not _may_pass(net, state):
+                raise _diverged(what, val_scores["loss"], lr)
             row = {"epoch": epoch + 1, "lr": lr}
             for split, scores in (("train", train_scores), ("val", val_scores)):
                 row[f"{split}_loss"] = scores["loss"]
@@ -266,8 +238,10 @@ def _train(
                 state.stopped = "rate"
             elif len(state.history) >= training.epochs:
                 state.stopped = "epochs"
-            if state.stopped and not math.isfinite(val_scores["loss"]):
+            if state.stopped and not finite:
                 raise _diverged(what, val_scores["loss"], lr)
+
+            # Save
             if state.is_best(training.metric):
                 state.best_epoch = epoch + 1
                 if run is not None:
@@ -278,9 +252,9 @@ def _train(
             save()
             progress.end(row)
             if logger is not None:
-                scores = {name: value for name, value in row.items() if name != "epoch"}
-                logger.log_metrics(scores, step=epoch + 1)
+                logger.log_metrics(row, step=epoch + 1)
 
+    # Test
     test: dict[str, dict[str, float]] | None = None
     checksums = [data, fingerprint(val)]
     if "test" in splits_of(config.data):
@@ -295,23 +269,30 @@ def _train(
     result = summarise(
         config,
         folder,
-        command,
         state.history,
         state.best_epoch,
         test,
+        command=command,
         stopped=state.stopped,
         commit=", ".join(state.commits) or None,
         parameters=count_parameters(net),
         device=fabric.device.type,
         ranks=fabric.world_size,
         fingerprint=joint_fingerprint(checksums),
-        initial_weights=first_weights,
+        initial_weights=weights,
     )
     if run is not None:
         result.save()
         run.log(str(result))
     fabric.barrier()
     return result
+
+
+def _step_seed(seed: int, epoch: int, batch: int, rank: int) -> int:
+    r"""Returns the seed of the random numbers (of dropout) of one rank in one step. It depends only
+    on the arguments, so that a resumed run draws the same numbers."""
+    text = f"{seed} {epoch} {batch} {rank}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
 
 def _may_pass(net: Module, state: State) -> bool:

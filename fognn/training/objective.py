@@ -1,22 +1,34 @@
-r"""The loss and the metrics, for one rank or several."""
+r"""A network on a batch, the loss and the metrics, for one rank or several."""
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from lightning_fabric import Fabric
 from torch import Tensor
+from torch.nn import Module
 from torchmetrics import MeanAbsoluteError, MeanSquaredError, Metric
 from torchmetrics.classification import BinaryF1Score, MulticlassAccuracy, MulticlassRecall
 from torchmetrics.functional.classification import binary_auroc, binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
 from fognn.models import Task
+from fognn.ops import adjacency
 from fognn.training.config import TrainingConfig
 
-__all__ = ["HIGHER_IS_BETTER", "RANKING", "Meter", "loss_of", "std_of"]
+__all__ = [
+    "HIGHER_IS_BETTER",
+    "RANKING",
+    "Meter",
+    "evaluate_model",
+    "forward_batch",
+    "loss_of",
+    "std_of",
+]
 
 HIGHER_IS_BETTER = {
     **dict.fromkeys(("mae", "rmse"), False),
@@ -29,6 +41,41 @@ RANKING: dict[str, Callable[..., Tensor]] = {
 }
 
 
+def forward_batch(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
+    r"""Runs a network on a batch; returns its predictions and the targets."""
+    if hasattr(batch, "support"):
+        out = model(batch.support, batch.support_labels, batch.query)
+        return out.flatten(0, 1), batch.query_labels.flatten()
+    edge_attr = batch.edge_attr if "edge_attr" in batch else None
+    # Plain tensors, because torch.compile would retrace PyG's EdgeIndex for each batch.
+    edges = adjacency(batch.edge_index, batch.num_nodes)
+    walks = {"rwse": batch.rwse} if "rwse" in batch else {}
+    out = model(batch.x, edges, edge_attr, batch.batch, batch.num_graphs, **walks)
+    # One graph: the nodes of a split.
+    return (out[batch.mask], batch.y[batch.mask]) if "mask" in batch else (out, batch.y)
+
+
+def evaluate_model(
+    model: Module,
+    loader: Iterable[Any],
+    training: TrainingConfig,
+    classes: int,
+    fabric: Fabric,
+    std: Tensor | None = None,
+    queries: int | None = None,
+) -> dict[str, float]:
+    r"""Returns the scores of a split, see :meth:`Meter.compute`. Ranks evaluate whole batches in
+    turn, so that the average over batches does not depend on their number."""
+    meter = Meter(training, classes, fabric, queries)
+    model.eval()
+    with torch.no_grad():
+        for batch in islice(loader, fabric.global_rank, None, fabric.world_size):
+            prediction, target = forward_batch(model, fabric.to_device(batch))
+            loss = loss_of(training.loss, prediction, target, std=std)
+            meter.update(prediction, target, loss)
+    return meter.compute()
+
+
 def loss_of(
     name: str,
     prediction: Tensor,
@@ -36,21 +83,12 @@ def loss_of(
     fabric: Fabric | None = None,
     std: Tensor | None = None,
 ) -> Tensor:
-    r"""Returns the loss of a batch that is divided over the ranks. Missing targets (NaN) do not
-    count.
+    r"""Returns the loss of a batch that is divided over the ranks of :obj:`fabric`; that of
+    standardised values with :obj:`std`. Missing targets (NaN) do not count.
 
     Each rank gets its part of the loss, times the number of ranks. The mean over ranks, which DDP
     takes of the gradients, is then the loss of the whole batch, even if the ranks have different
     numbers of nodes.
-
-    Args:
-        name (str): A loss of :class:`~fognn.training.TrainingConfig`.
-        prediction (torch.Tensor): ``[N, classes]``, or ``[N, values]``.
-        target (torch.Tensor): Classes ``[N]``, or values ``[N]`` or ``[N, values]``.
-        fabric (Fabric, optional): The ranks; :obj:`None` if the batch is not divided.
-            (default: :obj:`None`)
-        std (torch.Tensor, optional): Standard deviation of each value. If given, the loss is that
-            of standardised values. (default: :obj:`None`)
     """
     ranks = 1 if fabric is None else fabric.world_size
     if name in ("l1", "mse", "bce"):
@@ -105,32 +143,26 @@ class Meter:
         classes (int): Number of classes, of yes/no columns, or of values.
         fabric (Fabric): The device and the ranks.
         queries (int, optional): Few-shot images: the number of consecutive items that form an
-            episode. If given, :meth:`compute` also returns the half-width of the 95 % interval of
-            the mean of the episodes' accuracies in %, from their standard deviation and the normal
-            distribution. (default: :obj:`None`)
+            episode. (default: :obj:`None`)
     """
 
     def __init__(
         self, training: TrainingConfig, classes: int, fabric: Fabric, queries: int | None = None
     ) -> None:
-        self.fabric = fabric
-        self.queries = queries
-        # The number of episodes, the sum of their accuracies, the sum of the squares.
-        self.episodes = torch.zeros(3, dtype=torch.float64, device=fabric.device)
+        self.fabric, self.queries, self.name = fabric, queries, training.metric
         self.kind = {"l1": "values", "mse": "values", "bce": "yes/no"}.get(training.loss, "classes")
-        self.name = training.metric
         self.ranking = training.metric in RANKING
         self.scale = 100.0 if "accuracy" in training.metric else 1.0
-        self.metric = _metric(training.metric, 2 if self.kind == "yes/no" else classes).to(
-            fabric.device
-        )
+        yes_no = self.kind == "yes/no"
+        self.metric = _metric(training.metric, 2 if yes_no else classes).to(fabric.device)
         self.metric.persistent(True)
+        doubles: dict[str, Any] = {"dtype": torch.float64, "device": fabric.device}
         # The sum of the losses, the sum of the batches' metrics, the number of batches.
-        self.sums = torch.zeros(3, dtype=torch.float64, device=fabric.device)
+        self.sums = torch.zeros(3, **doubles)
         # The number of targets of each class, in each column.
-        columns = classes if self.kind == "yes/no" else 1
-        shape = (columns, 2 if self.kind == "yes/no" else classes)
-        self.counts = torch.zeros(shape, dtype=torch.float64, device=fabric.device)
+        self.counts = torch.zeros((classes, 2) if yes_no else (1, classes), **doubles)
+        # The number of episodes, the sum of their accuracies, the sum of the squares.
+        self.episodes = torch.zeros(3, **doubles)
 
     def update(self, prediction: Tensor, target: Tensor, loss: Tensor) -> None:
         r"""Adds a batch."""
@@ -174,7 +206,9 @@ class Meter:
 
     def compute(self) -> dict[str, float]:
         r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
-        ranks; and for classes the metric of an answer that is always the most frequent one."""
+        ranks; for classes the metric of the ``"majority"``, an answer that is always the most
+        frequent class; and for few-shot images the half-width of the 95 % ``"interval"`` of the
+        mean of the episodes' accuracies in %, by the normal distribution."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
             # A rank may have had no batch, of which torchmetrics warns; the others have some.
@@ -185,33 +219,29 @@ class Meter:
             "batches": items if self.ranking else self.scale * value / batches,
             "items": self.scale * items,
         }
-        if self.queries is None and self.kind != "values":
-            scores["majority"] = self._majority()
-        elif self.queries is not None:
+        if self.queries is not None:
             count, total, squares = _sum(self.episodes, self.fabric).tolist()
             variance = max(0.0, squares - total * total / count) / max(1.0, count - 1)
             scores["interval"] = 100 * 1.96 * math.sqrt(variance / count)
+        elif self.kind != "values":
+            scores["majority"] = self.scale * self._majority()
         return scores
 
     def _majority(self) -> float:
-        r"""Returns the metric of an answer that is the most frequent class for all items."""
         counts = _sum(self.counts, self.fabric)
-        counts = counts[(counts > 0).any(1)]
-        several = (counts > 0).sum(1) > 1
         if self.name == "roc_auc":
             return 0.5
-        if self.name == "average_precision":
-            shares = counts / counts.sum(1, keepdim=True)
-            # Of two classes, one column says all.
-            two = counts.size(1) == 2
-            return float(shares[several, 1].mean() if two else 1 / counts.count_nonzero())
         if self.name == "accuracy":
-            return float(self.scale * counts.amax(1).sum() / counts.sum())
-        total = counts.sum(0)
+            return float(counts.amax(1).sum() / counts.sum())
         if self.name == "balanced_accuracy":
-            return float(self.scale / total.count_nonzero())
-        share = total[1] / total.sum()  # f1
-        return float(2 * share / (1 + share) if share > 0.5 else 0.0)
+            return 1 / int(counts.sum(0).count_nonzero())
+        if self.name == "f1":
+            share = float(counts[:, 1].sum() / counts.sum())
+            return 2 * share / (1 + share) if share > 0.5 else 0.0
+        # Of two classes, one column says all; otherwise each class is a column.
+        shares = counts / counts.sum(1, keepdim=True)
+        shares = shares[:, 1] if counts.size(1) == 2 else shares[0]
+        return float(shares[(shares > 0) & (shares < 1)].mean())
 
     def state_dict(self) -> dict[str, Tensor]:
         r"""Returns the state, to resume within an epoch."""
@@ -226,11 +256,7 @@ class Meter:
 
 class ColumnMean(Metric):
     r"""The mean of a binary metric over the columns that have both classes, as in the Open Graph
-    Benchmark; NaN if there is no such column.
-
-    Args:
-        score (Callable): The metric of a column, of predictions and classes.
-    """
+    Benchmark; NaN if there is no such column."""
 
     full_state_update = False
     prediction: list[Tensor]
@@ -255,9 +281,8 @@ class ColumnMean(Metric):
                 # Ranks, because torchmetrics takes numbers outside 0 to 1 for logits, and its
                 # sigmoid makes large ones equal.
                 order = prediction[known].unique(return_inverse=True)[1].to(torch.float64)
-                scores.append(
-                    self.score(order / max(1.0, float(order.max())), target[known].long())
-                )
+                order /= max(1.0, float(order.max()))
+                scores.append(self.score(order, target[known].long()))
         return torch.stack(scores).mean() if scores else predictions.new_tensor(math.nan)
 
 

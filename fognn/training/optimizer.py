@@ -14,12 +14,7 @@ __all__ = ["Schedule", "cosine_factor", "make_optimizer"]
 
 
 def make_optimizer(config: Config, parameters: Iterable[Parameter]) -> Adam:
-    r"""Returns the optimizer of a run.
-
-    Args:
-        config (Config): The run.
-        parameters (iterable): The weights of its network.
-    """
+    r"""Returns the optimizer of a run, for the weights of its network."""
     training = config.training
     kind = AdamW if training.optimizer == "adamw" else Adam
     # A fused step divides by the scale of 16-mixed itself, after the clipping, which needs
@@ -29,17 +24,12 @@ def make_optimizer(config: Config, parameters: Iterable[Parameter]) -> Adam:
 
 
 def cosine_factor(training: TrainingConfig, steps: int, step: int) -> float:
-    r"""Returns the factor of the highest learning rate in an optimizer step of the schedule
-    ``"cosine"``.
+    r"""Returns the factor of the highest learning rate in an optimizer step :math:`t`, from 0, of
+    the schedule ``"cosine"``, for so many steps in an epoch.
 
     With :math:`w` steps of warm-up and :math:`T` steps in all, it is :math:`(t + 1) / w` for
     :math:`t < w`, and then half a cosine from 1 at :math:`t = w` to ``min_lr / lr`` at
     :math:`t = T`, the end of the last epoch.
-
-    Args:
-        training (TrainingConfig): The schedule.
-        steps (int): Number of steps in an epoch.
-        step (int): The step :math:`t`, from 0.
     """
     warm, last = training.warmup * steps, training.epochs * steps
     if step < warm:
@@ -82,11 +72,7 @@ class Schedule:
         return float(self.optimizer.param_groups[0]["lr"])
 
     def first_rate(self, epoch: int) -> float:
-        r"""Returns the learning rate of the first step of the current epoch.
-
-        Args:
-            epoch (int): The epoch, from 0.
-        """
+        r"""Returns the learning rate of the first step of the current epoch, from 0."""
         if self.training.schedule != "cosine":
             return self.rate  # that of the whole epoch
         return self.training.lr * cosine_factor(self.training, self.steps, epoch * self.steps)
@@ -97,11 +83,7 @@ class Schedule:
             self._advance(self.scheduler)
 
     def end_epoch(self, loss: float) -> None:
-        r"""Sets the learning rate after an epoch.
-
-        Args:
-            loss (float): The validation loss.
-        """
+        r"""Sets the learning rate after an epoch with a validation loss."""
         if isinstance(self.scheduler, ReduceLROnPlateau):
             self.scheduler.step(loss)
         elif isinstance(self.scheduler, StepLR):

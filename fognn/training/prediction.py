@@ -1,5 +1,6 @@
-r"""Predictions of a trained network for new graphs, or for a split of its data."""
+r"""A trained network on a split of its data, or on new graphs: scores and predictions."""
 
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,9 @@ from fognn.data.user_data import random_walks
 from fognn.models import Task
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, MachineConfig
-from fognn.training.data import PLAIN_ZINC, open_split
-from fognn.training.environment import device_of
-from fognn.training.evaluation import forward_batch
-from fognn.training.fabric import threads_of
+from fognn.training.data import PLAIN_ZINC, open_split, queries_of
+from fognn.training.environment import device_of, make_fabric, threads_of
+from fognn.training.objective import evaluate_model, forward_batch, std_of
 from fognn.training.user_data import is_user_data, open_data, user_splits
 from fognn.utils import checks
 from fognn.utils.files import user_path, write_whole
@@ -33,7 +33,7 @@ from fognn.utils.files import user_path, write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Predictions", "predict", "predict_graphs", "predict_nodes"]
+__all__ = ["Predictions", "evaluate", "predict", "predict_graphs", "predict_nodes"]
 
 Places = dict[str, list[Any]]
 
@@ -88,6 +88,67 @@ class Predictions:
         r"""Writes the table of :meth:`to_frame` to a csv file, whole or not at all."""
         with write_whole(user_path(path)) as temporary:
             self.to_frame().to_csv(temporary, index=False, lineterminator="\n", compression=None)
+
+
+def evaluate(
+    run: str | Path,
+    split: str = "test",
+    checkpoint: str | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    data: str | Path | None = None,
+    batch_size: int | None = None,
+) -> dict[str, float]:
+    r"""Evaluates a trained run on one of its splits.
+
+    Args:
+        run (str): A run folder, a checkpoint in one, or the name of kept weights, such as
+            ``"zinc/gcn+fog"``, see :func:`fognn.load`.
+        split (str, optional): ``"train"``, ``"val"`` or ``"test"``. (default: :obj:`"test"`)
+        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
+            for kept weights the one that is kept, see :func:`fognn.load`)
+        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
+            (default: :obj:`"auto"`)
+        threads (int, optional): As in :class:`~fognn.training.MachineConfig`.
+            (default: :obj:`None`)
+        data (str, optional): The folder with the files of the datasets, if it is not that of the
+            training. (default: :obj:`None`)
+        batch_size (int, optional): Number of graphs, or of nodes with sampled neighbours, in a
+            batch. The average over batches depends on it. (default: that of the training)
+
+    Returns:
+        The loss, and the metric over batches and over items, with the names of the columns of
+        ``metrics.csv``; for few-shot images also the half-width of the 95 % interval over
+        episodes, as ``accuracy_interval``. For a run over folds, the mean over folds, each at its
+        own checkpoint.
+    """
+    folds = sorted(user_path(run).glob("fold-*/config.yaml"))
+    if folds:
+        if not (user_path(run) / "result.json").is_file():
+            raise ValueError(
+                f"run must have finished all its folds, or name one of them, such as {run}/fold-1, "
+                f"got {str(run)!r}"
+            )
+        rest = (split, checkpoint, device, threads, data, batch_size)
+        each = [evaluate(path.parent, *rest) for path in folds]
+        return {name: statistics.fmean(score[name] for score in each) for name in each[0]}
+    net, config, task = load_run(run, checkpoint)
+    here = {"device": device, "threads": threads, "ranks": 1, "compile": False}
+    changes: dict[str, Any] = {f"machine.{name}": value for name, value in here.items()}
+    if data is not None:
+        changes["data.folder"] = str(data)
+    if batch_size is not None:
+        changes["training.batch_size"] = batch_size
+    config = config.with_values(changes)
+    with threads_of(config.machine):
+        fabric = make_fabric(config)
+        classes = task.out_channels if task is not None else config.data.n_way
+        loader = open_split(config, split)
+        model, std = fabric.setup(net), std_of(task)
+        queries = queries_of(config.data)
+        scores = evaluate_model(model, loader, config.training, classes, fabric, std, queries)
+    metric = config.training.metric
+    return {name if name == "loss" else f"{metric}_{name}": scores[name] for name in scores}
 
 
 def predict(

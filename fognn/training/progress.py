@@ -1,14 +1,18 @@
-r"""Progress of a run on standard error: a bar in a terminal, otherwise one line for each epoch."""
+r"""Progress of a run on standard error: a bar in a terminal, otherwise one line for each epoch; and
+signals that stop it."""
 
+import signal
 import sys
+import threading
 import time
+from types import FrameType
 from typing import Any
 
 from tqdm import tqdm
 
 from fognn.training.config import Config
 
-__all__ = ["RunProgress", "duration"]
+__all__ = ["RunProgress", "StopSignals", "duration"]
 
 
 class RunProgress:
@@ -18,10 +22,10 @@ class RunProgress:
         config (Config): The run.
         batches (int): Number of batches in an epoch.
         done (int): Number of epochs that are already trained.
-        quiet (bool, optional): If set to :obj:`True`, shows nothing. (default: :obj:`False`)
+        quiet (bool): If set to :obj:`True`, shows nothing.
     """
 
-    def __init__(self, config: Config, batches: int, done: int, quiet: bool = False) -> None:
+    def __init__(self, config: Config, batches: int, done: int, quiet: bool) -> None:
         self.config, self.done, self.quiet = config, done, quiet
         self.begin = time.monotonic()
         hidden = quiet or not sys.stderr.isatty()
@@ -70,3 +74,28 @@ def duration(seconds: float) -> str:
     if whole >= 60:
         return f"{whole // 60} min {whole % 60:02} s"
     return f"{whole} s"
+
+
+class StopSignals:
+    r"""Context manager that catches the first SIGINT or SIGTERM and sets :attr:`asked`. A second
+    signal has its usual effect. Outside the main thread, which alone can handle signals, it does
+    nothing."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "StopSignals":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.before[number] = signal.signal(number, self._remember)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        self.before = {}
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        self.__exit__()

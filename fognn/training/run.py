@@ -1,6 +1,10 @@
 r"""Training of a run, over one or all folds."""
 
-from importlib.util import find_spec
+import dataclasses
+import math
+import statistics
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +12,22 @@ from torch.nn import Module
 
 from fognn.data import UserData
 from fognn.data.opening import is_python_name
+from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
-from fognn.training.data import data_fingerprint, folds_of
+from fognn.training.data import data_fingerprint, folds_of, joint_fingerprint, task_of
 from fognn.training.environment import device_of
-from fognn.training.folds import fit_folds
-from fognn.training.loggers import LOGGERS
 from fognn.training.loop import fit_one
-from fognn.training.result import Result
-from fognn.training.run_folder import finished
+from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.run_folder import (
+    Result,
+    RunFolder,
+    Scores,
+    check_folder,
+    epoch_scores,
+    finished,
+    read_metrics,
+    summarise,
+)
 from fognn.training.user_data import check_user_data, is_user_data, open_data
 from fognn.training.user_module import module_name
 from fognn.utils import checks
@@ -49,8 +61,8 @@ def fit(
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
-        logger (str, optional): ``"tensorboard"``, ``"mlflow"`` or ``"wandb"``, in addition to
-            ``metrics.csv``. (default: :obj:`None`)
+        logger (str, optional): ``"tensorboard"``, in addition to ``metrics.csv``.
+            (default: :obj:`None`)
         again (bool, optional): If set to :obj:`True`, removes what the folder has of this run, and
             trains it anew. (default: :obj:`False`)
 
@@ -67,41 +79,125 @@ def fit(
         keep = bool(config.model.settings.get("keep_weights"))
         name = module_name(module, keep, folder_named=True)
         config = config.with_values({"model.name": name})
+    if data is not None and is_python_name(data.name):
+        config = config.with_values({"data.name": data.name})
     if command is None:
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
         if is_python_name(config.data.name) or is_python_name(config.model.name):
             command = f"fognn.train(data, model, seed={config.seed}, ...), with the same objects"
-    if data is not None and is_python_name(data.name):
-        config = config.with_values({"data.name": data.name})
-    done = (folder / "result.json").exists() and not again
-    there = data is not None or Path(config.data.name).exists()
-    if is_user_data(config.data) and (there or not done):
-        data = data or open_data(config.data)
-    if done:
-        _check_same_data(folder, config, data)
-    else:  # raises before the folder is created
-        device_of(config.machine.device)
-        if data is not None:
-            check_user_data(config, data)
-        if logger is not None:
-            checks.one_of("train", "logger", logger, LOGGERS)
-            if find_spec(logger) is None:
-                raise ImportError(f"logger {logger!r} is not installed: pip install {logger}")
-    rest: dict[str, Any] = {
-        **{"data": data, "module": module, "command": command},
-        **{"quiet": quiet, "logger": logger, "again": again},
-    }
+    check_folder(folder, config, longer=True)
+    done = None if again else finished(folder, config)
+    there = done is None or Path(config.data.name).exists()
+    if data is None and is_user_data(config.data) and there:
+        data = open_data(config.data)
+    if done is not None:
+        if data is not None and done.fingerprint not in ("", data_fingerprint(config, data)):
+            raise ValueError(
+                f"data {config.data.name!r} have changed since the run in {folder} was finished: "
+                "name another folder, or train it anew (--again, again=True)"
+            )
+        print(f"fognn: already finished in {folder}; --again trains it anew", file=sys.stderr)
+        return done
+    # Before the folder is created.
+    device_of(config.machine.device)
+    if data is not None:
+        check_user_data(config, data)
+    if logger is not None:
+        checks.one_of("train", "logger", logger, ("tensorboard",))
+    rest = {"command": command, "quiet": quiet, "logger": logger, "again": again}
     if folds_of(config.data, data):
-        return fit_folds(config, folder, fit, **rest)
-    return fit_one(config, folder, **rest)
+        return _fit_folds(config, folder, data=data, module=module, **rest)
+    return fit_one(config, folder, data=data, module=module, **rest)
 
 
-def _check_same_data(folder: Path, config: Config, data: UserData | None) -> None:
-    r"""Raises if a finished run has the settings of this one, but was trained on other data."""
-    if data is None or finished(folder, config) is None:
-        return
-    if Result.read(folder).fingerprint not in ("", data_fingerprint(config, data)):
-        raise ValueError(
-            f"data {config.data.name!r} have changed since the run in {folder} was finished: name "
-            "another folder, or train it anew (--again, again=True)"
-        )
+def _fit_folds(config: Config, folder: Path, **rest: Any) -> Result:
+    r"""Trains all folds one after another, or resumes an interrupted run.
+
+    The folder has a run folder for each fold, and the mean of their curves in ``metrics.csv``. The
+    best epoch is that of the mean curve, as in the paper, where all folds have the same number of
+    epochs.
+    """
+    # Raises for an invalid setting before the folder is created.
+    untrained_model(config, task_of(config.data, rest["data"]), rest["module"])
+    run = RunFolder(folder, config, rest["again"])
+    try:
+        if run.has_fewer_epochs(config):
+            run.extend(config)
+        results = []
+        for fold in range(1, folds_of(config.data, rest["data"]) + 1):
+            part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
+            results.append(fit(part, folder / f"fold-{fold}", **rest))
+            run.log(f"fold {fold}: {results[-1]}")
+        curves = [read_metrics(result.folder) for result in results]
+        history = _mean_curve(curves)
+        run.write_metrics(history)
+        result = _mean_result(config, folder, rest["command"], history, curves, results)
+        result.save()
+        run.log(str(result))
+        return result
+    finally:
+        run.close()
+
+
+def _mean_curve(curves: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    # With a plateau, folds can end at different epochs: the mean ends with the shortest.
+    return [
+        {
+            name: rows[0][name] if name == "epoch" else statistics.fmean(row[name] for row in rows)
+            for name in rows[0]
+        }
+        for rows in zip(*curves, strict=False)
+    ]
+
+
+def _mean_result(
+    config: Config,
+    folder: Path,
+    command: str,
+    history: list[dict[str, Any]],
+    curves: list[list[dict[str, Any]]],
+    results: list[Result],
+) -> Result:
+    metric = config.training.metric
+    curve = [row[f"val_{metric}_items"] for row in history]
+    best = curve.index((max if HIGHER_IS_BETTER[metric] else min)(curve))
+    tests = [result.test for result in results if result.test is not None]
+    # Validation scores of all folds are taken at the best epoch of the mean curve, as in the paper;
+    # test scores, with holdout, at each fold's own best epoch.
+    vals = [
+        {"last": result.val["last"], "best": epoch_scores(rows[best], metric, "val")}
+        for result, rows in zip(results, curves, strict=True)
+    ]
+    first = results[0]
+    return summarise(
+        config,
+        folder,
+        history,
+        best + 1,
+        _each(tests, statistics.fmean) if tests else None,
+        command=command,
+        stopped="rate" if all(result.stopped == "rate" for result in results) else "epochs",
+        parameters=first.parameters,
+        device=first.device,
+        ranks=first.ranks,
+        threads=first.threads,
+        initial_weights=first.initial_weights,
+        commit=", ".join(dict.fromkeys(r.commit for r in results if r.commit)) or None,
+        spread=_each(tests or vals, _spread),
+        fingerprint=joint_fingerprint(result.fingerprint for result in results),
+        folds=[
+            {"fold": fold, "val": val, "test": result.test, "epochs": result.epochs}
+            for fold, (val, result) in enumerate(zip(vals, results, strict=True), 1)
+        ],
+    )
+
+
+def _spread(values: list[float]) -> float:
+    return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
+
+
+def _each(scores: list[Scores], function: Callable[[list[float]], float]) -> Scores:
+    return {
+        at: {name: function([score[at][name] for score in scores]) for name in scores[0][at]}
+        for at in scores[0]
+    }

@@ -1,42 +1,233 @@
-r"""The run folder: its files, and its lock."""
+r"""The run folder: its lock, its files, and the result in ``result.json``."""
 
 import csv
 import io
-import sys
+import math
+import statistics
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from filelock import FileLock, Timeout
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from fognn.training.config import Config
-from fognn.training.result import Result
-from fognn.utils.errors import TrainingError
+from fognn.training.environment import environment, peak_memory
+from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.utils.errors import TrainingError, first_problem
 from fognn.utils.files import write_whole
 
-__all__ = ["RunFolder", "check_folder", "finished", "in_use", "read_metrics"]
+__all__ = [
+    "Result",
+    "RunFolder",
+    "Scores",
+    "check_folder",
+    "epoch_scores",
+    "finished",
+    "in_use",
+    "read_metrics",
+    "summarise",
+]
 
 TIMES = ("train_seconds", "val_seconds")
 # The result first: a kill in between leaves a run that is not finished.
 _FILES = ("result.json", "last.ckpt", "best.ckpt", "metrics.csv", "log.txt", "config.yaml")
+# JSON has no NaN: the ledger has null for a score that is not finite.
+_Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
+Scores = dict[str, dict[str, _Number]]
+
+
+class Result(BaseModel):
+    r"""The result of a finished run, with its scores in :attr:`metrics`.
+
+    The best epoch is the one with the best validation metric over items. The test split is
+    evaluated after the training, at the last and at the best epoch. Training scores are
+    accumulated during an epoch, while the weights change; validation scores are computed at its
+    end.
+
+    Args:
+        folder (Path): The run folder. It is not in ``result.json``.
+        command (str): The command that repeats or resumes the run.
+        data (str): Name of the dataset.
+        model (str): Name of the network.
+        seed (int): The seed.
+        parameters (int): Number of trainable parameters.
+        metric (str): Name of the metric.
+        higher_is_better (bool): Whether a higher metric is better.
+        epochs (int): Number of trained epochs.
+        best_epoch (int): The best epoch, from 1.
+        stopped (str): Why the training ended: ``"rate"`` (the learning rate fell below
+            ``min_lr``, in all folds of a run over folds) or ``"epochs"``.
+        seconds_per_epoch (float): Median time of an epoch in seconds, with validation.
+        seconds (float): Total time of all epochs in seconds, with validation.
+        train (dict): Scores at the ``"last"`` and the ``"best"`` epoch: the ``"loss"``, and the
+            metric over ``"batches"`` and over ``"items"``.
+        val (dict): The same for the validation split.
+        test (dict, optional): The same for the test split, if there is one.
+        device (str): The device that it was trained on.
+        threads (int): Number of threads of each process.
+        ranks (int): Number of processes.
+        versions (dict): Versions of the libraries.
+        commit (str, optional): Commit, or commits, of fognn, if it was run from a clone.
+        machine (dict): Operating system, processor, number of cores and memory.
+        spread (dict, optional): Standard deviations over folds, for a run over folds.
+        folds (list): Results of the folds, for a run over folds.
+        fingerprint (str): Checksum of the graphs, or images, of all splits.
+        peak_memory (int, optional): Largest memory of the process in bytes, with the libraries and
+            the data; on CUDA, the largest memory that tensors had on the device.
+        initial_weights (str): Where the weights of a network that was given as a Python object
+            come from; empty for a network by name.
+        majority_class (bool): Whether the test metric at the best epoch is that of an answer that
+            is always the most frequent class.
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+
+    folder: Path = Field(default=Path(), exclude=True)
+    command: str
+    data: str
+    model: str
+    seed: int
+    parameters: int
+    metric: str
+    higher_is_better: bool
+    epochs: int = Field(ge=1)
+    best_epoch: int = Field(ge=1)
+    stopped: str
+    seconds_per_epoch: float
+    seconds: float
+    train: Scores
+    val: Scores
+    test: Scores | None
+    device: str
+    threads: int
+    ranks: int
+    versions: dict[str, str]
+    commit: str | None
+    machine: dict[str, Any]
+    spread: Scores | None = None
+    folds: list[dict[str, Any]] = []
+    fingerprint: str = ""
+    peak_memory: int | None = None
+    initial_weights: str = ""
+    majority_class: bool = False
+
+    @field_validator("train", "val", "test", "spread")
+    @classmethod
+    def _complete(cls, scores: Scores | None) -> Scores | None:
+        if scores is None:
+            return None
+        for at in ("last", "best"):
+            missing = {"loss", "items", "batches"} - scores.get(at, {}).keys()
+            if missing:
+                raise ValueError(f"{at} must have {', '.join(sorted(missing))}")
+        return scores
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        r"""All scores in one flat dict.
+
+        ``"test/mae"`` and ``"test/loss"`` are the scores of the network that :func:`fognn.load`
+        returns: at the best epoch, over all items. The metric is also given at the last and at the
+        best epoch, over batches and over items: ``"test/mae/last/batches"``,
+        ``"test/mae/last/items"``, ``"test/mae/best/batches"`` and ``"test/mae/best/items"``. The
+        same keys exist for ``train`` and ``val``. Few-shot images have the half-width of the 95 %
+        interval over test episodes, too: ``"test/accuracy/best/interval"``.
+        """
+        found = {}
+        for split in ("train", "val", "test"):
+            scores = getattr(self, split)
+            if scores is not None:
+                found[f"{split}/{self.metric}"] = scores["best"]["items"]
+                found[f"{split}/loss"] = scores["best"]["loss"]
+                for at in ("last", "best"):
+                    for over in [key for key in scores[at] if key != "loss"]:
+                        found[f"{split}/{self.metric}/{at}/{over}"] = scores[at][over]
+        return found
+
+    def save(self) -> None:
+        r"""Writes ``result.json`` into the folder."""
+        _write(self.folder / "result.json", self.model_dump_json(indent=2) + "\n")
+
+    @classmethod
+    def read(cls, folder: str | Path) -> "Result":
+        r"""Reads the result of a run folder; raises unless the run has finished."""
+        path = Path(folder) / "result.json"
+        if not path.is_file():
+            raise ValueError(f"{folder} is not a finished run: it has no result.json")
+        try:
+            read = cls.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            raise ValueError(
+                f"{path} is not a valid result ({first_problem(error)}): remove it and train the "
+                "run again, which resumes from last.ckpt"
+            ) from error
+        return read.model_copy(update={"folder": Path(folder)})
+
+    def __str__(self) -> str:
+        unit = " %" if "accuracy" in self.metric else ""
+        split = "val" if self.test is None else "test"
+        scores = self.val if self.test is None else self.test
+        parts = []
+        for at in ("last", "best"):
+            within = f" ± {scores[at]['interval']:.2f}" if "interval" in scores[at] else ""
+            parts.append(f"at the {at} epoch {scores[at]['items']:.4f}{within}{unit}")
+        only = ", which is that of the most frequent class for all" if self.majority_class else ""
+        return (
+            f"{self.model} on {self.data}, seed {self.seed}: {split} "
+            f"{self.metric.replace('_', ' ')} {' and '.join(parts)}{only} ({self.epochs} epochs, "
+            f"best {self.best_epoch}, {self.parameters:,} parameters)"
+        )
+
+
+def summarise(
+    config: Config,
+    folder: Path,
+    history: list[dict[str, Any]],
+    best_epoch: int,
+    test: Scores | None,
+    **rest: Any,
+) -> Result:
+    r"""Builds the result of a run from its epochs, the scores of its test split, if there is one,
+    and the other fields of :class:`Result`."""
+    metric = config.training.metric
+    rows = {"last": history[-1], "best": history[best_epoch - 1]}
+    best = {} if test is None else test["best"]
+    gap = abs(best.get("items", 0.0) - best.get("majority", math.inf))
+    seconds = [sum(row[name] for name in TIMES) for row in history]
+    return Result(
+        folder=folder,
+        data=config.data.name,
+        model=config.model.name,
+        seed=config.seed,
+        metric=metric,
+        higher_is_better=HIGHER_IS_BETTER[metric],
+        epochs=len(history),
+        best_epoch=best_epoch,
+        seconds_per_epoch=statistics.median(seconds),
+        seconds=sum(seconds),
+        train={at: epoch_scores(row, metric, "train") for at, row in rows.items()},
+        val={at: epoch_scores(row, metric, "val") for at, row in rows.items()},
+        test=test,
+        peak_memory=peak_memory(rest["device"]),
+        majority_class=gap < 1e-6,
+        **(environment() | rest),
+    )
+
+
+def epoch_scores(row: dict[str, Any], metric: str, split: str) -> dict[str, float]:
+    r"""Returns the scores of a split from a row of ``metrics.csv``."""
+    over = {kind: row[f"{split}_{metric}_{kind}"] for kind in ("batches", "items")}
+    return {"loss": row[f"{split}_loss"], **over}
 
 
 class RunFolder:
-    r"""The folder of a run, locked by one process at a time.
-
-    Args:
-        path (Path): The folder. It is created if it does not exist.
-        config (Config): The run. A run with fewer epochs can be in the folder, see :meth:`extend`.
-        again (bool, optional): If set to :obj:`True`, removes what the folder has of the run.
-            (default: :obj:`False`)
-
-    Raises:
-        ValueError: If the folder is not empty and not of this run.
-        TrainingError: If another process has locked it.
-    """
+    r"""The folder of a run, locked by one process at a time. It is created if it does not exist;
+    with :obj:`again`, what it has of the run is removed."""
 
     def __init__(self, path: Path, config: Config, again: bool = False) -> None:
-        self.path = path
+        self.path, self.config_file = path, path / "config.yaml"
+        self.last, self.best = path / "last.ckpt", path / "best.ckpt"
         check_folder(path, config, longer=True)
         path.mkdir(parents=True, exist_ok=True)
         self.lock = FileLock(path / ".lock")
@@ -50,41 +241,21 @@ class RunFolder:
         for name in _FILES if again else ():
             (path / name).unlink(missing_ok=True)
         if not self.config_file.exists():
-            self._write(self.config_file, config.to_yaml())
+            _write(self.config_file, config.to_yaml())
 
     def has_fewer_epochs(self, config: Config) -> bool:
         r"""Returns whether ``config.yaml`` has fewer epochs than ``config``."""
         return Config.read(self.config_file).training.epochs < config.training.epochs
 
     def extend(self, config: Config) -> None:
-        r"""Gives the run more epochs. The result is removed first, so that a process that
-        is killed in between leaves an interrupted run, with the old or with the new number of
-        epochs, and never the result of one with the configuration of the other.
-
-        Args:
-            config (Config): The run, with the new number of epochs.
-        """
+        r"""Gives the run more epochs. The result is removed first, so that a kill in between leaves
+        an interrupted run, never the result of one configuration beside the other."""
         (self.path / "result.json").unlink(missing_ok=True)
-        self._write(self.config_file, config.to_yaml())
+        _write(self.config_file, config.to_yaml())
 
     def close(self) -> None:
         r"""Releases the lock."""
         self.lock.release()
-
-    @property
-    def config_file(self) -> Path:
-        r"""The configuration."""
-        return self.path / "config.yaml"
-
-    @property
-    def last(self) -> Path:
-        r"""The checkpoint of the last epoch, to resume from."""
-        return self.path / "last.ckpt"
-
-    @property
-    def best(self) -> Path:
-        r"""The checkpoint of the best epoch, with the weights only."""
-        return self.path / "best.ckpt"
 
     def log(self, text: str) -> None:
         r"""Appends a line with the time to ``log.txt``."""
@@ -98,27 +269,18 @@ class RunFolder:
         writer = csv.DictWriter(text, list(history[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(history)
-        self._write(self.path / "metrics.csv", text.getvalue())
+        _write(self.path / "metrics.csv", text.getvalue())
 
-    @staticmethod
-    def _write(path: Path, text: str) -> None:
-        with write_whole(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+
+def _write(path: Path, text: str) -> None:
+    with write_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def check_folder(path: Path, config: Config, longer: bool = False) -> None:
-    r"""Raises unless the folder is new, empty or the folder of this run. Writes nothing.
-
-    Args:
-        path (Path): The folder.
-        config (Config): The run.
-        longer (bool, optional): If set to :obj:`True`, the folder can also be that of a run with
-            fewer epochs and otherwise the same settings. With the schedule ``"cosine"`` that
-            raises: the learning rates of the epochs before depend on the number of epochs.
-            (default: :obj:`False`)
-    """
-    file = path / "config.yaml"
-    if not file.exists():
+    r"""Raises unless the folder is new, empty or the folder of this run; with :obj:`longer`, also
+    of one with fewer epochs, unless the learning rates depend on their number."""
+    if not (path / "config.yaml").exists():
         if path.exists() and not path.is_dir():
             raise ValueError(f"folder must not be a file, got {str(path)!r}")
         foreign = [p.name for p in path.iterdir()] if path.exists() else []
@@ -130,17 +292,11 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
                 f"has {foreign[0]!r} and no config.yaml"
             )
         return
-    there, epochs = Config.read(file), config.training.epochs
-    before = there.training.epochs
-    if longer and before < epochs:
-        there = there.with_values({"training.epochs": epochs})
+    there = Config.read(path / "config.yaml")
+    extends = there.training.epochs < config.training.epochs and there.training.schedule != "cosine"
+    if longer and extends:
+        there = there.with_values({"training.epochs": config.training.epochs})
     differences = there.differences(config)
-    if longer and before < epochs and not differences and config.training.schedule == "cosine":
-        raise ValueError(
-            f"config: training.epochs must be {before} for the run in {str(path)!r}, because the "
-            f"learning rates of the schedule 'cosine' depend on it, got {epochs}: name another "
-            "folder to train a new run"
-        )
     if differences:
         raise ValueError(
             f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, in the folder "
@@ -163,27 +319,13 @@ def in_use(path: Path) -> bool:
 
 def finished(path: Path, config: Config) -> Result | None:
     r"""Returns the result of a run that has no epoch left to train; :obj:`None` if it is new,
-    interrupted, or has fewer epochs than requested.
-
-    Args:
-        path (Path): The run folder, which :func:`check_folder` has accepted.
-        config (Config): The run.
-    """
+    interrupted, or has fewer epochs than requested, which a run that its learning rate has stopped
+    does not need."""
     if not (path / "result.json").exists():
         return None
     result = Result.read(path)
-    if Config.read(path / "config.yaml").training.epochs >= config.training.epochs:
-        print(f"fognn: already finished in {path}; --again trains it anew", file=sys.stderr)
-        return result
-    if result.stopped != "rate":
-        return None
-    print(
-        f"fognn: already finished in {path}: its learning rate fell below "
-        f"{config.training.min_lr:g} after {result.epochs} epochs, so more of them change nothing; "
-        "--again trains it anew",
-        file=sys.stderr,
-    )
-    return result
+    fewer = Config.read(path / "config.yaml").training.epochs < config.training.epochs
+    return None if fewer and result.stopped != "rate" else result
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

@@ -109,11 +109,9 @@ def check_user_data(config: Config, data: UserData) -> None:
     r"""Raises unless the loss, the metric and the loader fit the user's data."""
     training = config.training
     _check_neighbors(config, data)
-    if config.data.split == "all" and config.data.fold is None:
-        for fold in range(1, data.num_splits + 1):
-            user_splits(replace(config.data, fold=fold), data)
-    else:
-        user_splits(config.data, data)
+    every_fold = config.data.split == "all" and config.data.fold is None
+    for fold in range(1, data.num_splits + 1) if every_fold else (config.data.fold,):
+        user_splits(replace(config.data, fold=fold), data)
     known = _LOSSES[data.targets.kind]
     if training.loss not in known:
         raise ValueError(
@@ -149,7 +147,7 @@ def _constant_splits(config: DataConfig, data: UserData) -> list[str]:
 
 
 def _check_neighbors(config: Config, data: UserData) -> None:
-    neighbors, model = config.data.neighbors, config.model
+    neighbors = config.data.neighbors
     if data.nodes is None:
         if neighbors is not None:
             raise ValueError(
@@ -162,7 +160,7 @@ def _check_neighbors(config: Config, data: UserData) -> None:
                 "config: machine.ranks must be 1 for one graph, unless data.neighbors is given, "
                 f"got {config.machine.ranks}"
             )
-    elif has_sym_norm(model):
+    elif has_sym_norm(config.model):
         raise ValueError(
             "config: model.norm must be 'mean' or 'none' with data.neighbors, because 'sym' "
             "divides by the degrees of the neighbours, whose own neighbours are not all sampled; "
@@ -171,14 +169,10 @@ def _check_neighbors(config: Config, data: UserData) -> None:
 
 
 def _scale(y: Tensor) -> dict[str, Any]:
-    mean, std = [], []
-    for column in y.t():
-        known = column[~column.isnan()]
-        mean.append(float(known.mean()))
-        spread = statistics.pstdev(known.tolist()) if len(known) > 1 else 0.0
-        # Targets that are all equal have no spread, and any unit will do.
-        std.append(spread if spread > 0 else 1.0)
-    return {"mean": tuple(mean), "std": tuple(std)}
+    known = [column[~column.isnan()] for column in y.t()]
+    # Targets that are all equal have no spread, and any unit will do.
+    std = tuple(statistics.pstdev(column.tolist()) or 1.0 for column in known)
+    return {"mean": tuple(float(column.mean()) for column in known), "std": std}
 
 
 def _inputs(data: UserData, kind: str, name: str) -> dict[str, Any]:

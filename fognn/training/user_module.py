@@ -28,15 +28,8 @@ _INTERNAL = set(vars(Module()))
 def module_name(module: Module, keep_weights: bool = False, folder_named: bool = False) -> str:
     r"""Returns the name of a network in a run, with a hash of all that defines the run: the source
     of its class and of those in it that are not torch's, PyG's or fognn's, their attributes, and
-    the weights that the seed does not set anew.
-
-    Args:
-        module (torch.nn.Module): The network.
-        keep_weights (bool, optional): If set to :obj:`True`, the seed sets no weights anew.
-            (default: :obj:`False`)
-        folder_named (bool, optional): Whether the user has named the run folder, so that a network
-            without source can be told from others. (default: :obj:`False`)
-    """
+    the weights that the seed does not set anew, which are all with :obj:`keep_weights`. A network
+    without source can be told from others only by a folder that the user names."""
     if not isinstance(module, Module):
         got = f"the class {module.__name__}" if isinstance(module, type) else repr(module)
         raise ValueError(f"train: model must be a name or a torch.nn.Module, got {got}")
@@ -67,13 +60,8 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
 
 
 def untrained_module(module: Module, task: Task | None, settings: dict[str, Any]) -> "GivenNet":
-    r"""Returns a copy of a user's network, initialised with torch's current seed.
-
-    Args:
-        module (torch.nn.Module): The network.
-        task (Task, optional): The outputs that the network must have.
-        settings (dict): ``keep_weights`` if it keeps its weights; a user's network has no others.
-    """
+    r"""Returns a copy of a user's network, initialised with torch's current seed unless the setting
+    ``keep_weights`` is given."""
     if task is None:
         raise ValueError("train: model must be the name of a network for few-shot images")
     for key in settings.keys() - {"keep_weights"}:
@@ -98,13 +86,7 @@ def first_weights(module: Module, keep_weights: bool, seed: int) -> str:
 
 
 def load_given(module: Module, content: dict[str, Any], run: str) -> Module:
-    r"""Loads the weights of a checkpoint into a user's network; returns it in evaluation mode.
-
-    Args:
-        module (torch.nn.Module): The network.
-        content (dict): The checkpoint.
-        run (str): The run, for error messages.
-    """
+    r"""Loads the weights of a checkpoint into a user's network; returns it in evaluation mode."""
     name = str(content["config"]["model"]["name"])
     if not is_python_name(name):
         raise ValueError(
@@ -190,12 +172,7 @@ def _content(value: Any) -> str:
 
 
 class GivenNet(Module):
-    r"""A user's network, called like :class:`~fognn.models.GraphNet`.
-
-    Args:
-        module (torch.nn.Module): The network.
-        task (Task): The outputs that it must have.
-    """
+    r"""A user's network, called like :class:`~fognn.models.GraphNet`, with checked outputs."""
 
     def __init__(self, module: Module, task: Task) -> None:
         super().__init__()

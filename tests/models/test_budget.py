@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from torch_geometric.nn import TAGConv
 
@@ -33,11 +31,6 @@ def test_both_networks_are_within_one_per_cent(host: str, task: str, budget: int
     assert found.get(f"{host}+fog", 0) <= found[host]
 
 
-def test_other_settings_are_kept_and_large_budgets_are_reached() -> None:
-    found = sizes("gcn", TASKS["zinc"], 500_000, layers=2)
-    assert all(abs(size - 500_000) <= 5000 for size in found.values())
-
-
 def test_the_fine_widths_are_settings_of_the_networks() -> None:
     usual = create_model("gcn", "zinc", channels=20)
     assert usual.head.mlp[0].out_channels == 10
@@ -49,11 +42,6 @@ def test_the_fine_widths_are_settings_of_the_networks() -> None:
         create_model("gin", "zinc", head_channels=3)
     with pytest.raises(ValueError, match=r"hidden must be a positive int, got 0"):
         create_model("gin", "zinc", hidden=0)
-
-
-def test_a_large_encoder() -> None:
-    task = Task("node", 7, node_channels=1433)
-    assert all(abs(size - 100_000) <= 1000 for size in sizes("gin", task, 100_000).values())
 
 
 def test_a_host_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,22 +73,3 @@ def test_a_budget_that_is_too_small_names_the_nearest(host: str) -> None:
 def test_a_host_that_needs_edge_features() -> None:
     with pytest.raises(ValueError, match=r"edge_tokens or edge_channels for 'gatedgcn-e'"):
         budget_settings("gatedgcn-e", TASKS["cluster"], 50_000)
-
-
-@pytest.mark.parametrize("budget", [0, -5, 1.5, True])
-def test_a_budget_that_is_no_number_of_parameters(budget: int) -> None:
-    with pytest.raises(ValueError, match=r"budget must be a positive int, got"):
-        budget_settings("gcn", TASKS["zinc"], budget)
-
-
-@pytest.mark.parametrize(("host", "layers"), [("gin", 8), ("gatedgcn-e", 10)])
-def test_networks_with_all_modern_settings(host: str, layers: int) -> None:
-    task = replace(TASKS["zinc"], encodings=20)
-    settings = {"layers": layers, "ffn": 2, "edge_features": True, "readout": "sum"}
-    found = budget_settings(host, task, 103_900, **settings)
-    sizes = {
-        name: count_parameters(create_model(name, task, **settings, **widths))
-        for name, widths in found.items()
-    }
-    assert sizes[f"{host}+fog"] <= sizes[host] <= 105_000
-    assert sizes[f"{host}+fog"] >= 102_800

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fognn.models.encoders import ConstantEncoder, FeatureEncoder, TokenEncoder
+from fognn.models.encoders import FeatureEncoder, TokenEncoder
 
 
 def test_tokens() -> None:
@@ -29,12 +29,6 @@ def test_features() -> None:
         encoder(torch.randn(4, 2))
     with pytest.raises(ValueError, match="edge_attr must be floating point"):
         FeatureEncoder(1, 3, "edge_attr")(torch.ones(4, 1).long())
-
-
-def test_constant() -> None:
-    encoder = ConstantEncoder(3)
-    expected = (encoder.lin.weight.squeeze(1) + encoder.lin.bias).unsqueeze(0)
-    torch.testing.assert_close(encoder(), expected)
 
 
 def test_columns_of_tokens_are_a_sum_of_embeddings() -> None:

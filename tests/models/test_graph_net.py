@@ -123,11 +123,3 @@ def test_bad_input() -> None:
         net(torch.full((9,), 28), data.edge_index)
     with pytest.raises(ValueError, match=r"edge_index: targets \(row 1\) must lie in 0\.\.8"):
         net(data.x, torch.tensor([[0], [9]]))
-
-
-def test_a_single_node_in_training() -> None:
-    for name in GRAPH_MODELS:
-        task = "tsp" if "-e" in name else "cluster"
-        net = model(name, task).train()
-        data = graph(task, 0, nodes=1, edges=1)
-        assert answer(net, data).isfinite().all()

@@ -33,18 +33,9 @@ def test_heads(level: str, readout: str) -> None:
     torch.testing.assert_close(jumping(states, ADJ, BATCH, 3), expected)
 
 
-def test_one_graph_without_a_batch() -> None:
-    assert MLPHead(8, 3, "graph")([X], ADJ).shape == (1, 3)
-
-
 def test_widths() -> None:
     def widths(head):
         return [(m.in_channels, m.out_channels) for m in head.mlp if hasattr(m, "in_channels")]
 
     assert widths(MLPHead(9, 2, "node")) == [(9, 4), (4, 2), (2, 2)]
     assert widths(MLPHead(9, 2, "edge")) == [(18, 9), (9, 4), (4, 2)]
-
-
-def test_bad_input() -> None:
-    with pytest.raises(ValueError, match="MLPHead: channels must be at least 4, got 3"):
-        MLPHead(3, 3, "node")

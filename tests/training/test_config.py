@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fognn.training import Config, DataConfig, MachineConfig, ModelConfig, TrainingConfig
 from fognn.training.config import SECTIONS, setting_help, setting_name
-from fognn.training.settings import assignments, flat
+from fognn.training.settings import assignments
 
 BASE = Config(DataConfig("ZINC"), ModelConfig("gcn", {"channels": 8}), TrainingConfig("l1", "mae"))
 
@@ -87,11 +87,6 @@ def test_what_makes_a_run_this_run() -> None:
     assert set(BASE.differences(other)) == expected
 
 
-def test_the_digest_does_not_know_settings_at_their_default() -> None:
-    # A version that adds a setting must find the folders that were made before.
-    assert BASE.digest() == BASE.with_values({"training.patience": 10}).digest()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -140,7 +135,3 @@ def test_assignments_are_read_as_yaml() -> None:
             assignments([text])
     with pytest.raises(ValueError, match="the value of a must be YAML"):
         assignments(["a=["])
-
-
-def test_flat() -> None:
-    assert flat({"a": {"b": {"c": 1}, "d": 2}, "e": 3}) == {"a.b.c": 1, "a.d": 2, "e": 3}

@@ -1,39 +1,31 @@
-import csv
 import dataclasses
-import gzip
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tiny_images import CLASSES, tiny_images, write_cifar
-from tiny_runs import molecules, tiny
+from tiny_images import write_cifar
+from tiny_runs import molecules
 from torch import Tensor
 
-from fognn.data.catalog import CATALOG
 from fognn.data.episodes import Episodes, Tasks
-from fognn.data.images import ImageSet
 from fognn.data.graph_files import write_graphs
+from fognn.data.images import ImageSet
 from fognn.experiments import protocol
-from fognn.models import TASKS, create_model
+from fognn.models import TASKS
 from fognn.training import Config, DataConfig
 from fognn.training import data as module
 from fognn.training.data import (
     PLAIN_ZINC,
     EpisodeLoader,
-    few_shot,
     fingerprint,
-    folded,
     open_split,
     splits_of,
     task_of,
 )
-from fognn.training.evaluation import forward_batch
+from fognn.training.objective import forward_batch
 
 SPLITS = ("train", "val", "test")
 COUNTS = {"train": 9, "val": 5, "test": 4}
@@ -98,25 +90,6 @@ def test_the_splits_of_generated_graphs(tmp_path: Path, name: str, val: int) -> 
     assert fingerprint(open_split(other, "train")) not in marks
 
 
-@pytest.mark.parametrize("split", SPLITS)
-def test_the_splits_of_images(folder: Path, split: str) -> None:
-    loader = open_split(tiny_images(folder), split)
-    assert len(loader.images.classes) == CLASSES[split]
-    assert loader.images.classes[0] == f"{split}-0"
-    batches = list(loader)
-    assert len(loader) == len(batches) == 2
-    assert [len(batch.query) for batch in batches] == ([4, 4] if split == "train" else [4, 2])
-
-
-def test_the_facts_of_zinc(real_data: Path) -> None:
-    run = config("zinc", real_data)
-    loaders = {split: open_split(run, split) for split in SPLITS}
-    assert [len(loader.pack) for loader in loaders.values()] == [10_000, 1_000, 1_000]
-    assert [int(loader.pack.num_nodes[0]) for loader in loaders.values()][::2] == [29, 16]
-    first = loaders["test"].pack.columns["y"].values[0]
-    assert float(first) == pytest.approx(1.997326, abs=1e-6)
-
-
 def test_training_is_shuffled_by_the_seed_and_the_rest_is_not(folder: Path) -> None:
     whole = torch.cat([graph.y for graph in molecules(9, 0)]).tolist()
     run = config("zinc", folder, training__batch_size=4)
@@ -157,32 +130,6 @@ def test_zinc_without_node_features(folder: Path) -> None:
     assert task_of(DataConfig(PLAIN_ZINC)) == TASKS["zinc"]
 
 
-@pytest.mark.parametrize("name", ["PATTERN", "CLUSTER", "ZINC", PLAIN_ZINC, "TSP"])
-def test_the_task_fits_the_data(folder: Path, name: str) -> None:
-    run = config(name, folder, data__fraction=0.001 if name in ("PATTERN", "CLUSTER") else 1)
-    task = task_of(run.data)
-    assert task is not None
-    batch = next(iter(open_split(run, "test")))
-    net = create_model("gatedgcn-e" if task.level != "node" else "gcn", task, channels=8)
-    edge_attr = batch.edge_attr if "edge_attr" in batch else None
-    out = net(batch.x, batch.edge_index, edge_attr, batch.batch, batch.num_graphs)
-    assert len(out) == len(batch.y)
-    assert batch.y.is_floating_point() or int(batch.y.max()) < out.size(1)
-
-
-def test_every_dataset_is_of_one_kind() -> None:
-    kinds = {e.name: (few_shot(d := DataConfig(e.name)), folded(d), splits_of(d)) for e in CATALOG}
-    images, folds = (True, False, SPLITS), (False, True, ("train", "val"))
-    assert {name for name, kind in kinds.items() if kind == images} == {
-        *("miniImageNet", "Omniglot", "CIFAR-FS")
-    }
-    assert [name for name, kind in kinds.items() if kind == folds] == ["IMDB-MULTI"]
-    assert sum(kind == (False, False, SPLITS) for kind in kinds.values()) == 4
-    assert splits_of(DataConfig("IMDB-MULTI", holdout=True)) == SPLITS
-    for name, kind in kinds.items():
-        assert (task_of(DataConfig(name)) is None) == kind[0]
-
-
 def indices(monkeypatch: pytest.MonkeyPatch, run: Config, split: str) -> list[int]:
     """Which graphs a loader is made of."""
     with monkeypatch.context() as patch:
@@ -209,18 +156,6 @@ def test_folds_partition_the_graphs(
         assert set(parts["val"]) == held_out_by(real_data, fold % 10 + 1)
     else:
         assert set(parts["val"]) == held_out
-
-
-def test_the_folds_together_hold_out_every_graph_once(
-    real_data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[int] = []
-    for fold in range(1, module.FOLDS + 1):
-        run = config("imdb-multi", real_data, data__fold=fold, data__fraction=0.1)
-        some = indices(monkeypatch, run, "val")
-        assert len(some) == 15
-        seen += indices(monkeypatch, config("imdb-multi", real_data, data__fold=fold), "val")
-    assert sorted(seen) == list(range(1500))
 
 
 @pytest.mark.parametrize("fold", [None, 11])
@@ -260,16 +195,6 @@ def classes_of(loader: EpisodeLoader, number: int) -> list[int]:
     assert torch.equal(labels[episode.support], episode.classes[episode.support_labels])
     assert torch.equal(labels[episode.query], episode.classes[episode.query_labels])
     return episode.classes.tolist()
-
-
-def test_the_real_split_of_mini_imagenet_has_no_class_in_two_parts(real_data: Path) -> None:
-    parts = []
-    for split in SPLITS:
-        path = real_data / "miniimagenet_splits" / f"{split}.csv.gz"
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            parts.append({row["label"] for row in csv.DictReader(file)})
-    assert [len(part) for part in parts] == [64, 16, 20]
-    assert len(set.union(*parts)) == 100
 
 
 def test_the_labels_of_queries_are_no_input() -> None:
@@ -335,13 +260,6 @@ def test_training_never_sees_an_episode_twice() -> None:
     assert episodes(train, 1) == episodes(train, 1), "an epoch can be repeated after a kill"
 
 
-def test_batches_are_episodes_with_their_queries() -> None:
-    data = dataclasses.replace(DATA, n_query=3)
-    batches = list(EpisodeLoader(numbered(20, 10), data, 6, 4, 0, True))
-    assert [tuple(batch.query.shape[:2]) for batch in batches] == [(4, 3), (2, 3)]
-    assert [tuple(batch.support.shape[:2]) for batch in batches] == [(4, 8), (2, 8)]
-
-
 def test_validation_sees_the_same_episodes_in_every_epoch() -> None:
     val = loader(train=False, tasks=7)
     first = episodes(val)
@@ -356,23 +274,6 @@ def test_ranks_share_a_batch_of_episodes() -> None:
         parts = [episodes(loader(True, 8, 0, rank, 2), epoch) for rank in range(2)]
         assert [sorted(a + b) for a, b in zip(*parts, strict=True)] == [sorted(b) for b in whole]
         assert [len(part) for part in parts[0] + parts[1]] == [2] * 4
-
-
-def test_the_runs_seed_changes_the_training_episodes_only(folder: Path) -> None:
-    runs = [dataclasses.replace(tiny_images(folder), seed=seed) for seed in (0, 1)]
-    for split in SPLITS:
-        first, second = (next(iter(open_split(run, split))) for run in runs)
-        assert torch.equal(first.query, second.query) == (split != "train")
-    other = tiny_images(folder, data__seed=1)
-    first, second = (next(iter(open_split(run, "val"))) for run in (runs[0], other))
-    assert not torch.equal(first.query, second.query)
-
-
-def test_too_few_images_or_classes(folder: Path) -> None:
-    with pytest.raises(ValueError, match="n_way must be at most the number of classes, 16"):
-        open_split(tiny_images(folder, data__n_way=17), "val")
-    with pytest.raises(ValueError, match=r"class 0 \(val-0\) has 2 images, but k_shot=5"):
-        open_split(tiny_images(folder, data__k_shot=5), "val")
 
 
 def test_the_fingerprint_of_graphs_sees_every_change(tmp_path: Path) -> None:
@@ -392,48 +293,3 @@ def test_the_fingerprint_of_graphs_sees_every_change(tmp_path: Path) -> None:
     edges = molecules(20)[0].edge_index
     changed.append(mark("edge_index", (0, 0), 1 if int(edges[0, 0]) == 0 else -1))
     assert len({whole, *changed}) == 5
-
-
-def test_the_fingerprint_forgets_the_order_of_names() -> None:
-    first = open_split(tiny(), "train")
-    whole = fingerprint(first)
-    columns = first.pack.columns
-    assert len(columns) > 1
-    first.pack.columns = dict(reversed(columns.items()))
-    assert fingerprint(first) == whole
-
-
-def test_the_fingerprint_of_images(folder: Path, tmp_path: Path) -> None:
-    run = tiny_images(folder)
-    marks = [fingerprint(open_split(run, split)) for split in SPLITS]
-    assert len(set(marks)) == 3
-    again = tiny_images(write_cifar(tmp_path))
-    assert fingerprint(open_split(again, "val")) == marks[1], "the same images elsewhere"
-    more = tiny_images(write_cifar(tmp_path / "more", images=3))
-    assert fingerprint(open_split(more, "val")) != marks[1]
-
-
-SCRIPT = """
-import sys
-from fognn.experiments import protocol
-from fognn.training.data import fingerprint, open_split
-print(fingerprint(open_split(protocol(sys.argv[1], "gcn"), "train")))
-"""
-
-
-@pytest.mark.slow
-def test_the_fingerprint_is_the_same_in_every_process(tmp_path: Path) -> None:
-    """PyG keeps names in sets, whose order depends on the seed of Python's hashes."""
-    path = tmp_path / "graphs.npz"
-    write_graphs(path, molecules(12))
-    here = fingerprint(open_split(protocol(str(path), "gcn"), "train"))
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(path)],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in ("1", "2")
-    ]
-    assert [process.communicate()[0].strip() for process in processes] == [here, here]

@@ -1,42 +1,16 @@
-import platform
-import re
 import shutil
 import subprocess
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import torch
 
-import fognn
 from fognn.training import environment as module
 from fognn.training.environment import (
     commit,
     device_of,
-    environment,
     peak_memory,
 )
-
-ROOT = Path(fognn.__file__).parents[1]
-
-
-def test_versions_are_those_of_the_packages() -> None:
-    versions = environment()["versions"]
-    assert versions["fognn"] == fognn.__version__
-    assert versions["python"] == platform.python_version()
-    assert versions["torch"] == torch.__version__
-    for package in ("torch_geometric", "lightning_fabric", "torchmetrics", "numpy"):
-        assert versions[package] == version(package)
-
-
-def test_machine() -> None:
-    machine = environment()["machine"]
-    assert machine["system"] == platform.platform()
-    assert machine["cores"] >= 1
-    kib = int(re.search(r"MemTotal: +(\d+)", Path("/proc/meminfo").read_text())[1])  # type: ignore[index]
-    assert machine["memory_gib"] == pytest.approx(kib / 2**20, abs=0.1)
-    named = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
-    assert machine["cpu"] == (named[1].strip() if named else machine["cpu"]) != ""
 
 
 @pytest.mark.parametrize(

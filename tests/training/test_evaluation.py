@@ -1,4 +1,3 @@
-import shutil
 import statistics
 from pathlib import Path
 from typing import Any
@@ -7,19 +6,16 @@ import numpy as np
 import pytest
 import torch
 from lightning_fabric import Fabric
-from tiny_images import tiny_images, write_cifar
 from tiny_runs import molecules, tiny
-from torch_geometric.data import Batch
 
 from fognn.data.graph_files import write_graphs
 from fognn.experiments import protocol
 from fognn.models import create_model
 from fognn.training import Result, TrainingConfig, data, evaluate, fit, load
+from fognn.training.checkpoint import State
 from fognn.training.config import Config
 from fognn.training.data import open_split
-from fognn.training.evaluation import evaluate_model, forward_batch
-from fognn.training.state import State
-from fognn.utils.errors import FileError
+from fognn.training.objective import evaluate_model
 
 EVERY = [(split, at) for split in ("val", "test") for at in ("best", "last")]
 
@@ -47,14 +43,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Result:
 @pytest.mark.parametrize(("split", "at"), EVERY)
 def test_as_the_result_says_on_nodes(cluster: Result, split: str, at: str) -> None:
     check(cluster, cluster.folder, split, at)
-
-
-def test_the_checkpoints_and_splits_of_this_test_differ(cluster: Result) -> None:
-    assert cluster.best_epoch < cluster.epochs
-    assert cluster.test is not None
-    numbers = [scores[at]["loss"] for scores in (cluster.val, cluster.test) for at in scores]
-    assert len(set(numbers)) == 4
-    assert cluster.val["last"]["batches"] != cluster.val["last"]["items"]
 
 
 def test_by_default_the_best_network_on_the_test_split(cluster: Result) -> None:
@@ -92,18 +80,6 @@ def test_the_training_split_by_hand(own: Result) -> None:
     assert found["mae_batches"] == pytest.approx(batches, rel=1e-5)
 
 
-def test_images_and_another_data_folder(tmp_path: Path) -> None:
-    first = write_cifar(tmp_path / "data")
-    result = fit(tiny_images(first), tmp_path / "run", quiet=True)
-    for split, at in EVERY:
-        check(result, result.folder, split, at)
-    shutil.move(first, tmp_path / "moved")
-    with pytest.raises(FileError, match="data must name an existing folder"):
-        evaluate(result.folder)
-    for split, at in EVERY:
-        check(result, result.folder, split, at, data=tmp_path / "moved")
-
-
 @pytest.fixture(scope="module")
 def three_folds(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
     values = {
@@ -137,11 +113,6 @@ def test_the_mean_of_folds(three_folds: Result, split: str, at: str) -> None:
         check(part, three_folds.folder / f"fold-{fold}", split, at)
 
 
-def test_folds_in_a_home_folder(three_folds: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(three_folds.folder.parent))
-    assert evaluate("~/run") == evaluate(three_folds.folder)
-
-
 def test_wrong_arguments(cluster: Result, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="split must be one of train, val, test, got 'dev'"):
         evaluate(cluster.folder, "dev")
@@ -155,12 +126,6 @@ def test_wrong_arguments(cluster: Result, tmp_path: Path) -> None:
         evaluate(tmp_path)
 
 
-def test_the_threads_are_set_back(cluster: Result) -> None:
-    before = torch.get_num_threads()
-    evaluate(cluster.folder, threads=before + 1)
-    assert torch.get_num_threads() == before
-
-
 def test_evaluation_changes_no_weights(cluster: Result) -> None:
     config = Config.read(cluster.folder / "config.yaml")
     net = create_model("gcn", "cluster", channels=8).train()
@@ -172,17 +137,3 @@ def test_evaluation_changes_no_weights(cluster: Result) -> None:
     for name, value in net.state_dict().items():
         assert torch.equal(value, before[name]), f"{name}: BatchNorm must not learn from it"
     assert all(value.grad is None for value in net.parameters())
-
-
-def test_an_answer_with_and_without_edge_features() -> None:
-    graphs = molecules(3)
-    batch: Any = Batch.from_data_list(graphs)
-    net = create_model("gatedgcn-e", "zinc", channels=8).eval()
-    out, target = forward_batch(net, batch)
-    expected = net(batch.x, batch.edge_index, batch.edge_attr, batch.batch, 3)
-    assert torch.equal(out, expected)
-    assert target is batch.y
-    del batch.edge_attr
-    plain = create_model("gcn", "zinc", channels=8).eval()
-    out, _ = forward_batch(plain, batch)
-    assert torch.equal(out, plain(batch.x, batch.edge_index, None, batch.batch, 3))

@@ -38,7 +38,7 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
 def test_a_run_that_was_stopped_at_any_iteration_ends_the_same(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Result, step: int
 ) -> None:
-    original, seen = loop.answer, iter(range(1, 100))
+    original, seen = loop.forward_batch, iter(range(1, 100))
 
     def answer(*args: Any) -> Any:
         if next(seen) == step:

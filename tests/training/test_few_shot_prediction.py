@@ -10,7 +10,7 @@ from tiny_runs import tiny
 from fognn.data import read_image
 from fognn.training import fit, load, predict_images
 from fognn.training.data import open_split
-from fognn.training.evaluation import forward_batch
+from fognn.training.objective import forward_batch
 from fognn.utils.errors import FileError
 
 Image = pytest.importorskip("PIL.Image")

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fognn.training.folds import fit_folds
 from tiny_runs import metrics
 
 from fognn.experiments import protocol
 from fognn.training import Config, Result, Stopped, fit, loop
-from fognn.training.folds import fit_folds
-from fognn.training.result import summarise
-from fognn.training.run_folder import RunFolder, read_metrics
+from fognn.training.run_folder import RunFolder, read_metrics, summarise
 
 REST: dict[str, Any] = {"command": "command", "module": None, "again": False}
 NAMES = [f"fold-{number}" for number in range(1, 11)]
@@ -146,7 +145,7 @@ def test_ten_folds_of_imdb(
     assert whole.epochs == 2
     assert len({curve[0]["train_loss"] for curve in curves}) == 10, "each fold has its own graphs"
 
-    steps, original = iter(range(10**6)), loop.answer
+    steps, original = iter(range(10**6)), loop.forward_batch
     batches = 2 * 2  # two batches an epoch, two epochs a fold
 
     def answer(*args: Any) -> Any:

@@ -14,8 +14,7 @@ from tiny_runs import metrics, tiny
 import fognn
 from fognn.training import Config, Result, Stopped, fit, loop
 from fognn.training.checkpoint import read_checkpoint
-from fognn.training.evaluation import forward_batch
-from fognn.training.run_folder import RunFolder
+from fognn.training.objective import forward_batch
 
 # A plateau that lowers the rate within the epochs, too.
 SCHEDULES: list[dict[str, Any]] = [
@@ -73,47 +72,6 @@ def test_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ste
     fit(of(3), tmp_path / "run", quiet=True)
     fit(of(3), tmp_path / "whole", quiet=True)
     assert_same_run(tmp_path / "run", tmp_path / "whole")
-
-
-@pytest.mark.parametrize("name", ["result.json", "config.yaml"])
-def test_a_kill_while_it_is_extended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Before and after each of the two files, the folder is a run that can be resumed."""
-    fit(of(1), tmp_path / "run", quiet=True)
-    original = RunFolder.extend
-
-    def extend(run: RunFolder, config: Config) -> None:
-        if name == "result.json":  # removed, and the config not written yet
-            (run.path / "result.json").unlink()
-        else:
-            original(run, config)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "extend", extend)
-        with pytest.raises(KeyboardInterrupt):
-            fit(of(2), tmp_path / "run", quiet=True)
-    assert not (tmp_path / "run" / "result.json").exists()
-    if name == "result.json":
-        assert fit(of(1), tmp_path / "run", quiet=True).epochs == 1
-    fit(of(2), tmp_path / "run", quiet=True)
-    fit(of(2), tmp_path / "whole", quiet=True)
-    assert_same_run(tmp_path / "run", tmp_path / "whole")
-
-
-def test_a_run_that_ended_by_its_rate_is_left(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    values = {"training__lr": 1e-3, "training__min_lr": 9e-4, "training__schedule": "plateau"}
-    config = of(9, training__patience=0, **values)
-    result = fit(config, tmp_path / "run", quiet=True)
-    assert result.stopped == "rate"
-    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    longer = config.with_values({"training.epochs": 20})
-    assert fit(longer, tmp_path / "run", quiet=True) == result
-    assert "already finished" in capsys.readouterr().err
-    assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
 
 def test_the_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,18 +17,6 @@ def meter(loss: str, metric: str, classes: int) -> Meter:
     return Meter(TrainingConfig(loss, metric), classes, FABRIC)
 
 
-def test_l1_is_torchs() -> None:
-    prediction, target = torch.randn(7, 1), torch.randn(7)
-    expected = F.l1_loss(prediction.squeeze(1), target)
-    torch.testing.assert_close(loss_of("l1", prediction, target), expected)
-
-
-def test_cross_entropy_is_torchs() -> None:
-    prediction, target = torch.randn(7, 3), torch.randint(0, 3, (7,))
-    expected = F.cross_entropy(prediction, target)
-    torch.testing.assert_close(loss_of("cross_entropy", prediction, target), expected)
-
-
 @given(st.integers(2, 50), st.integers(2, 6), st.integers(0, 1000))
 def test_balanced_cross_entropy_is_the_benchmarks(nodes: int, classes: int, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
@@ -204,14 +192,3 @@ def test_classes_of_yes_no_columns_and_rmse() -> None:
     own = meter("mse", "rmse", 2)
     own.update(score, target, torch.zeros(()))
     assert own.compute()["items"] == pytest.approx(np.sqrt((0 + 9 + 4) / 3))
-
-
-def test_a_ranking_metric_is_resumed_within_an_epoch() -> None:
-    score, target = torch.randn(20, 2), torch.randint(0, 2, (20, 2)).float()
-    whole, first, second = (meter("bce", "roc_auc", 2) for _ in range(3))
-    whole.update(score[:10], target[:10], torch.ones(()))
-    first.update(score[:10], target[:10], torch.ones(()))
-    second.load_state_dict(first.state_dict())
-    for own in (whole, second):
-        own.update(score[10:], target[10:], torch.ones(()))
-    assert second.compute() == whole.compute()

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from tiny_runs import metrics
 
 from fognn.data import FullGraphLoader, NeighborLoader
 from fognn.experiments import protocol
 from fognn.training import Config, Stopped, fit, loop
 from fognn.training.data import data_fingerprint, fingerprint, folds_of, open_split
-from fognn.training.evaluation import forward_batch
 
 NODES = 60
 
@@ -47,7 +45,7 @@ def test_a_resumed_run_has_the_same_neighbours(
 ) -> None:
     config = config_of(file, data__neighbors=[3, 2], training__batch_size=6)
     fit(config, tmp_path / "whole", quiet=True)
-    steps, original = iter(range(1, 1000)), loop.answer
+    steps, original = iter(range(1, 1000)), loop.forward_batch
 
     def stopping(*args: Any) -> Any:
         if next(steps) == step:
@@ -75,18 +73,6 @@ def test_the_loaders(file: Path) -> None:
     shorter = open_split(config_of(file, data__fraction=0.5), "train")
     assert isinstance(shorter, FullGraphLoader)
     assert int(shorter.mask.sum()) == 10
-
-
-def test_only_nodes_of_the_split_are_answers(file: Path) -> None:
-    (batch,) = open_split(config_of(file), "val")
-
-    def numbers(x: Any, *_: Any) -> Any:
-        return torch.arange(len(x)).float().unsqueeze(1)
-
-    out, y = forward_batch(numbers, batch)  # type: ignore[arg-type]
-    nodes = batch.mask.nonzero().flatten()
-    assert out.flatten().tolist() == nodes.tolist()
-    assert torch.equal(y, batch.y[nodes])
 
 
 def test_the_fingerprint(file: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 from tiny_runs import tiny
 
 from fognn.training import Result
-from fognn.training.environment import environment
-from fognn.training.result import summarise
+from fognn.training.run_folder import summarise
 
 METRIC = "balanced_accuracy"
 TEST = {
@@ -46,18 +45,6 @@ def test_scores_are_those_of_their_epochs(tmp_path: Path) -> None:
     }
     assert found.test == TEST
     assert (found.epochs, found.best_epoch, found.stopped) == (3, 2, "rate")
-
-
-def test_what_it_ran_on(tmp_path: Path) -> None:
-    found = result(tmp_path)
-    here = environment()
-    assert found.versions == here["versions"]
-    assert found.machine == here["machine"]
-    assert found.threads == here["threads"]
-    assert (found.data, found.model, found.seed) == ("CLUSTER", "gcn+fog", 5)
-    assert (found.metric, found.higher_is_better) == (METRIC, True)
-    assert result(tmp_path, threads=17, commit="abc").threads == 17
-    assert result(tmp_path, threads=17, commit="abc").commit == "abc"
 
 
 def test_roundtrip(tmp_path: Path) -> None:

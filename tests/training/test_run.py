@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from lightning.fabric import Fabric
 from tiny_runs import metrics, tiny
-from torch import nn
 
 import fognn
 from fognn.training import Config, Result, fit
 from fognn.training.checkpoint import read_checkpoint
-from fognn.training.fabric import make_fabric, threads_of, without_denormals
+from fognn.training.environment import without_denormals
 
 
 def config(ranks: int, epochs: int) -> Config:
@@ -56,37 +54,6 @@ def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
     result = Result.read(tmp_path / "run")
     assert result.ranks == 2
     assert done.stdout.count("\n") == 2, "only one rank prints"
-
-
-@pytest.mark.parametrize(
-    ("precision", "parameters", "answers"),
-    [
-        ("32-true", torch.float32, torch.float32),
-        ("64-true", torch.float64, torch.float64),
-        ("bf16-mixed", torch.float32, torch.bfloat16),
-    ],
-)
-def test_precision(precision: str, parameters: torch.dtype, answers: torch.dtype) -> None:
-    seen = []
-
-    class Net(nn.Linear):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            out = super().forward(x)
-            seen.append(out.dtype)
-            return out
-
-    fabric: Fabric = make_fabric(tiny(precision=precision))
-    net = fabric.setup(Net(2, 2))
-    net(torch.ones(1, 2))
-    assert next(net.parameters()).dtype == parameters
-    assert seen == [answers]
-
-
-def test_threads() -> None:
-    before = torch.get_num_threads()
-    with threads_of(tiny(machine__threads=3).machine):
-        assert torch.get_num_threads() == 3
-    assert torch.get_num_threads() == before
 
 
 def test_numbers_that_are_slow_to_compute_with_become_0() -> None:

@@ -72,12 +72,6 @@ def test_a_foreign_file(tmp_path: Path, name: str) -> None:
     assert (tmp_path / name).read_text() == "mine"
 
 
-def test_a_file_in_its_place(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("mine")
-    with pytest.raises(ValueError, match=r"folder must not be a file, got '.*run'"):
-        check_folder(tmp_path / "run", tiny())
-
-
 def test_another_configuration(run: RunFolder) -> None:
     before = run.config_file.read_bytes()
     other = tiny(seed=1, training__lr=0.5)
@@ -87,10 +81,6 @@ def test_another_configuration(run: RunFolder) -> None:
     ):
         check_folder(run.path, other)
     assert run.config_file.read_bytes() == before
-
-
-def test_another_machine_is_the_same_run(run: RunFolder) -> None:
-    check_folder(run.path, tiny(machine__ranks=2, machine__threads=3, data__folder="/elsewhere"))
 
 
 def test_leftovers_of_a_kill(tmp_path: Path) -> None:

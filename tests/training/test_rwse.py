@@ -1,25 +1,18 @@
 """Random-walk encodings: those of PyG's transform, in batches, predictions and exports."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from tiny_runs import metrics, molecules, tiny
+from tiny_runs import molecules, tiny
 from torch_geometric.data import Data
 from torch_geometric.transforms import AddRandomWalkPE
 
 import fognn
-from fognn.data.graph_files import write_graphs
 from fognn.data.user_data import random_walks
-from fognn.experiments import protocol
-from fognn.models import PretrainedNet, Task, create_model
-from fognn.training import evaluate, export, fit, load, predict
-from fognn.training.data import fingerprint, open_split, task_of
-
-SMALL = {"training.epochs": 1, "training.batch_size": 8, "model.channels": 8, "machine.threads": 1}
+from fognn.models import Task, create_model
+from fognn.training.data import fingerprint, open_split
 
 
 def literal(graph: Data, steps: int) -> torch.Tensor:
@@ -91,74 +84,6 @@ def test_the_network_adds_them() -> None:
         torch.testing.assert_close(net(h, edge_index), out)
 
 
-def test_wrong_encodings() -> None:
-    task = Task("node", 3, node_channels=4, encodings=5)
-    net = create_model("gcn", task, channels=16, layers=2)
-    x, edge_index = torch.randn(6, 4), torch.randint(0, 6, (2, 20))
-    with pytest.raises(ValueError, match=r"rwse must be .* 5 steps"):
-        net(x, edge_index)
-    with pytest.raises(ValueError, match="rwse must have 5 channels, got 4"):
-        net(x, edge_index, rwse=torch.rand(6, 4))
-    with pytest.raises(ValueError, match="rwse must have a row for each of 6 nodes, got 7"):
-        net(x, edge_index, rwse=torch.rand(7, 5))
-    with pytest.raises(ValueError, match=r"encodings must be .*got -1"):
-        Task("node", 3, node_channels=4, encodings=-1)
-    with pytest.raises(ValueError, match=r"data.rwse .*got -1"):
-        tiny(data__rwse=-1)
-
-
-def test_train_evaluate_predict_and_export(tmp_path: Path) -> None:
-    graphs = molecules(20)
-    write_graphs(tmp_path / "graphs.npz", graphs)
-    values = SMALL | {"data.rwse": 6, "model.edge_features": True, "model.ffn": 2}
-    config = protocol(str(tmp_path / "graphs.npz"), "gin+fog", 0, values)
-    result = fit(config, tmp_path / "run", quiet=True)
-    again = fit(config, tmp_path / "again", quiet=True)
-    assert metrics(result.folder) == metrics(again.folder)
-    scores = evaluate(tmp_path / "run", "test")
-    assert scores["mae_items"] == pytest.approx(result.test["best"]["items"], rel=1e-5)
-
-    net = load(tmp_path / "run")
-    assert predict(tmp_path / "run", tmp_path / "graphs.npz", tmp_path / "out.csv") == 20
-    with open(tmp_path / "out.csv", newline="") as file:
-        found = [float(row["prediction"]) for row in csv.DictReader(file)]
-    with torch.no_grad():
-        expected = [
-            float(net(g.x, g.edge_index, g.edge_attr, rwse=random_walks(g, 6))) for g in graphs
-        ]
-    assert found == pytest.approx(expected, rel=1e-4, abs=1e-5)
-
-    export(tmp_path / "run", tmp_path / "hub")
-    exported = PretrainedNet.from_pretrained(tmp_path / "hub")
-    graph = graphs[0]
-    walks = random_walks(graph, 6)
-    with torch.no_grad():
-        out = exported(graph.x, graph.edge_index, graph.edge_attr, rwse=walks)
-    assert float(out) == pytest.approx(expected[0], rel=1e-4, abs=1e-5)
-    assert "AddRandomWalkPE of 6 steps" in (tmp_path / "hub" / "README.md").read_text()
-
-
-@pytest.mark.parametrize("neighbors", [None, [3, 2]])
-def test_one_graph(tmp_path: Path, neighbors: list[int] | None) -> None:
-    random = np.random.default_rng(0)
-    np.savez(
-        tmp_path / "graph.npz",
-        x=random.standard_normal((40, 3)),
-        edge_index=random.integers(39, size=(2, 150)),  # node 39 has no edge
-        y=np.arange(40) % 2,
-    )
-    values = SMALL | {"data.rwse": 4, "data.neighbors": neighbors, "model.layers": 2}
-    config = protocol(str(tmp_path / "graph.npz"), "gin+fog", 0, values)
-    assert task_of(config.data).encodings == 4
-    edges = np.load(tmp_path / "graph.npz")["edge_index"]
-    whole = random_walks(Data(edge_index=torch.from_numpy(edges), num_nodes=40), 4)
-    for batch in open_split(config, "train"):
-        nodes = batch.n_id if neighbors else torch.arange(40)
-        assert torch.equal(batch.rwse, whole[nodes]), "of the whole graph, not of the sample"
-    fit(config, tmp_path / "run", quiet=True)
-    assert predict(tmp_path / "run", tmp_path / "graph.npz", tmp_path / "out.csv") == 40
-
-
 class Own(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -174,14 +99,3 @@ def test_a_network_of_your_own(tmp_path: Path) -> None:
         molecules(20), Own(), folder=tmp_path / "run", rwse=5, epochs=1, batch_size=8, quiet=True
     )
     assert result.epochs == 1
-
-
-def test_images_have_none(tmp_path: Path) -> None:
-    from tiny_images import write_cifar
-
-    write_cifar(tmp_path)
-    values = {"data.rwse": 3, "data.folder": str(tmp_path)}
-    config = protocol("cifar-fs-5way-1shot", "gnn", 0, values)
-    with pytest.raises(ValueError, match=r"data.rwse must be 0 for images, got 3"):
-        fit(config, tmp_path / "run", quiet=True)
-    assert not (tmp_path / "run").exists()
