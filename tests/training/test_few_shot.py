@@ -46,7 +46,7 @@ def test_a_run_that_was_stopped_at_any_iteration_ends_the_same(
         return original(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "answer", answer)
+        patch.setattr(loop, "forward_batch", answer)
         place = f"epoch {(step - 1) // 3 + 1} after batch {(step - 1) % 3 + 1} of 3"
         with pytest.raises(Stopped, match=place):
             fit(config(data), tmp_path / "run", quiet=True)

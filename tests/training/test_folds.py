@@ -154,7 +154,7 @@ def test_ten_folds_of_imdb(
         return original(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "answer", answer)
+        patch.setattr(loop, "forward_batch", answer)
         with pytest.raises(Stopped, match=r"fold-3"):
             fit(config, tmp_path / "run", quiet=True)
     before = (tmp_path / "run" / "fold-1" / "result.json").stat().st_mtime_ns

@@ -78,7 +78,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int, number: signal.Signals
             os.kill(os.getpid(), number)
         return original(*args)
 
-    monkeypatch.setattr(loop, "answer", answer)
+    monkeypatch.setattr(loop, "forward_batch", answer)
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 6])

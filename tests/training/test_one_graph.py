@@ -53,7 +53,7 @@ def test_a_resumed_run_has_the_same_neighbours(
         return original(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "answer", stopping)
+        patch.setattr(loop, "forward_batch", stopping)
         with pytest.raises(Stopped, match=f"after batch {(step - 1) % 4 + 1} of 4"):
             fit(config, tmp_path / "run", quiet=True)
     fit(config, tmp_path / "run", quiet=True)

@@ -77,7 +77,7 @@ def test_stopped_at_any_step_it_has_the_same_bits(
         return original(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "answer", answer)
+        patch.setattr(loop, "forward_batch", answer)
         with pytest.raises(Stopped):
             fit(tiny(**MODERN), tmp_path / "run", quiet=True)
     fit(tiny(**MODERN), tmp_path / "run", quiet=True)
