@@ -64,7 +64,8 @@ def test_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ste
     for epochs in (2, 3):  # interrupted, extended, and interrupted again
         with monkeypatch.context() as patch:
             steps = iter(range(1, 1000))
-            patch.setattr(loop, "forward_batch", partial(_answer, steps, step if epochs == 2 else 2))
+            at = step if epochs == 2 else 2
+            patch.setattr(loop, "forward_batch", partial(_answer, steps, at))
             with pytest.raises(Stopped):
                 fit(of(epochs), tmp_path / "run", quiet=True)
         assert not (tmp_path / "run" / "result.json").exists()
