@@ -31,10 +31,16 @@ class TokenEncoder(Module):
         self.embedding = EmbeddingBag(self.in_channels, channels, mode="sum")
         ends = torch.tensor(self.num_tokens).cumsum(0)
         self.register_buffer("first", ends - torch.tensor(self.num_tokens), persistent=False)
+        self._scale()
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
         self.embedding.reset_parameters()
+        self._scale()
+
+    def _scale(self) -> None:
+        with torch.no_grad():  # so that the sum has the variance of a single column
+            self.embedding.weight /= len(self.num_tokens) ** 0.5
 
     def forward(self, token: Tensor) -> Tensor:
         if token.dim() == 1:

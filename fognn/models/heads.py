@@ -114,6 +114,17 @@ class JumpingHead(Head):
     ) -> None:
         super().__init__(channels, out_channels, level, readout)
         self.heads = ModuleList(self._one() for _ in range(num_states))
+        self._scale()
+
+    def reset_parameters(self) -> None:
+        super().reset_parameters()
+        self._scale()
+
+    def _scale(self) -> None:
+        if self.readout == "mean":  # of heads, too: the first loss is not that of huge logits
+            with torch.no_grad():
+                for value in self.heads.parameters():
+                    value /= len(self.heads)
 
     def _one(self) -> Module:
         if self.level != "edge":
