@@ -65,7 +65,7 @@ def train(
       fognn train --config runs/zinc/gcn+fog-seed0/config.yaml -o again
     """
     from fognn.experiments.train_one import train as run
-    from fognn.training.fabric import rank
+    from fognn.training.environment import rank
 
     options.import_own(imported)
     with options.exit_if_stopped():
@@ -153,7 +153,7 @@ def predict(
         raise BadParameter("INPUT or --split must be given; --support, --query for images")
     if split is None and output is None:
         raise BadParameter("--output must be given for graphs")
-    from fognn.training.evaluation import evaluate
+    from fognn.training.prediction import evaluate
     from fognn.training.prediction import predict as predict_run
 
     if split is not None:

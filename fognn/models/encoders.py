@@ -40,7 +40,7 @@ class TokenEncoder(Module):
 
     def _scale(self) -> None:
         with torch.no_grad():  # so that the sum has the variance of a single column
-            self.embedding.weight /= len(self.num_tokens) ** 0.5
+            self.embedding.weight.div_(len(self.num_tokens) ** 0.5)
 
     def forward(self, token: Tensor) -> Tensor:
         if token.dim() == 1:

@@ -124,7 +124,7 @@ class JumpingHead(Head):
         if self.readout == "mean":  # of heads, too: the first loss is not that of huge logits
             with torch.no_grad():
                 for value in self.heads.parameters():
-                    value /= len(self.heads)
+                    value.div_(len(self.heads))
 
     def _one(self) -> Module:
         if self.level != "edge":
