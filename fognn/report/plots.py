@@ -56,15 +56,17 @@ class Figure:
     wide: bool = False
 
 
-def results_figure(frame: pd.DataFrame, name: str) -> Figure:
+def results_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     r"""Returns a row for each network that is printed or measured: the paper's figure, each seed,
-    and the mean of several seeds with its interval.
+    and the mean of several seeds with its interval; :obj:`None` without any.
 
     Args:
         frame (DataFrame): The networks of one dataset.
         name (str): An identifier that no other figure on the page has.
     """
     lines = [line for line in frame.itertuples() if line.entries or _printed(line) is not None]
+    if not lines:
+        return None
     points = Points([], [], [], [])
     for place, line in enumerate(lines):
         if (printed := _printed(line)) is not None:

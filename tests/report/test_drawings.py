@@ -1,35 +1,26 @@
-"""Pictures of graphs, molecules and images, and the output of ``fognn data``."""
+"""Pictures of graphs, molecules and images, and the answers of a few-shot network."""
 
 import io
 import re
-import sys
 from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from fognn.data import CLUSTER, PATTERN
-from fognn.data.catalog import CATALOG, dataset_info
 from fognn.data.molecules import ATOMS, smiles_to_graph
-from fognn.report.data import DrawOptions, report_csv, report_dataset, report_datasets
-from fognn.report.drawings import KINDS, _to_molecule, save_drawing
+from fognn.report.drawings import KINDS, _to_molecule, answers_table, save_answers, save_drawing
+from fognn.training import FewShotPrediction
 
 Image = pytest.importorskip("PIL.Image")
 Chem = pytest.importorskip("rdkit.Chem")
+INSIDE = re.compile(r'src="data:image/png;base64,([^"]+)"')
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
-
-def item(kind: str, folder: Path) -> Any:
-    if kind in ("pattern", "cluster"):
-        return {"pattern": PATTERN, "cluster": CLUSTER}[kind](folder, num_graphs=1)[0]
+def item(kind: str) -> Any:
     if kind == "molecule":
         return smiles_to_graph("CC(=O)Oc1ccccc1C(=O)O", "zinc")
     if kind == "images":
@@ -38,7 +29,7 @@ def item(kind: str, folder: Path) -> Any:
     if kind == "tour":
         square = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
         return Data(x=square, edge_index=ring, y=torch.ones(8, dtype=torch.int64))
-    return Data(x=torch.ones(4, 1), edge_index=ring, y=torch.tensor([2]))
+    return Data(x=torch.ones(4, 1), edge_index=ring, y=torch.tensor([0, 1, 1, 0]))
 
 
 def drawn_panels(content: bytes, by_rows: bool) -> list[bool]:
@@ -57,24 +48,16 @@ def drawn_panels(content: bytes, by_rows: bool) -> list[bool]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_as_picture_and_as_page(tmp_path: Path, kind: str) -> None:
-    items, captions = [item(kind, tmp_path)] * 3, ["one", "two", "three"]
+    items, captions = [item(kind)] * 3, ["one", "two", "three"]
     save_drawing(tmp_path / "x.png", kind, "A title", items, captions)
     assert all(drawn_panels((tmp_path / "x.png").read_bytes(), kind == "images"))
     save_drawing(tmp_path / "x.html", kind, "A <b>", items, captions, ["n"], [["1,000"]])
     text = (tmp_path / "x.html").read_text()
     assert "<title>A &lt;b&gt;</title>" in text
     assert "<td>1,000</td>" in text
-    (inside,) = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
+    (inside,) = INSIDE.findall(text)
     assert all(drawn_panels(b64decode(inside), kind == "images"))
     assert "http" not in text
-
-
-def test_molecules_without_rdkit_are_plain_graphs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "rdkit", None)
-    save_drawing(tmp_path / "x.png", "molecule", "t", [item("network", tmp_path)] * 3, ["a"] * 3)
-    assert all(drawn_panels((tmp_path / "x.png").read_bytes(), False))
 
 
 @pytest.mark.parametrize("smiles", ["CC(=O)Oc1ccccc1C(=O)O", "C[NH+](C)CC#N", "[O-]C(=O)CS"])
@@ -84,67 +67,43 @@ def test_a_graph_with_zincs_tokens_is_the_molecule_again(smiles: str) -> None:
 
 
 def test_every_token_of_zinc_and_what_chemistry_forbids_can_be_drawn(tmp_path: Path) -> None:
-    graphs = [
-        Data(x=torch.tensor([token]), edge_index=torch.empty(2, 0, dtype=torch.long),
-             edge_attr=torch.empty(0, dtype=torch.long))
-        for token in range(len(ATOMS))
-    ]  # fmt: skip
+    none = {"edge_index": torch.empty(2, 0).long(), "edge_attr": torch.empty(0).long()}
+    graphs = [Data(x=torch.tensor([token]), **none) for token in range(len(ATOMS))]
     star = torch.tensor([[0] * 6 + list(range(1, 7)), list(range(1, 7)) + [0] * 6])
     graphs.append(Data(x=torch.zeros(7).long(), edge_index=star, edge_attr=torch.ones(12).long()))
+    large = smiles_to_graph("C" * 600)
+    large.smiles = "C" * 600  # which is not drawn: RDKit would take minutes
+    graphs.append(large)
     save_drawing(tmp_path / "x.png", "molecule", "t", graphs, [""] * len(graphs))
 
 
-def test_a_protein_is_not_drawn(tmp_path: Path) -> None:
-    graph = smiles_to_graph("C" * 600)
-    graph.smiles = "C" * 600
-    save_drawing(tmp_path / "x.png", "molecule", "t", [graph], ["large"])  # in no time
-
-
-def test_only_png_and_html() -> None:
-    with pytest.raises(ValueError, match="output must end"):
-        DrawOptions(output=Path("x.gif"))
-
-
-# --- fognn data ---
-
-
-def cells(text: str, name: str) -> list[str]:
-    (line,) = [line for line in text.split("\n") if line.startswith(f"{name}  ")]
-    return line[len(name) :].split()
-
-
-def test_all_datasets(tmp_path: Path) -> None:
-    lines = report_datasets(tmp_path).split("\n")
-    assert [line.split()[0] for line in lines[2:]] == [entry.name for entry in CATALOG]
-
-
-def test_zinc_beside_the_published_numbers(real_data: Path, tmp_path: Path) -> None:
-    def page(seed: int) -> str:
-        options = DrawOptions(2, tmp_path / "out.html", seed)
-        text = "\n".join(report_dataset(dataset_info("zinc"), "test", real_data, options))
-        assert cells(text, "label, s.d.") == ["2.0180", "2.0180"]
-        assert text.endswith(f"drawn: {tmp_path / 'out.html'}")
-        return (tmp_path / "out.html").read_text()
-
-    assert page(0) == page(0)
-    assert page(0) != page(1)
-    assert "<td>2.0180</td>" in page(0)
-
-
-def test_images_and_an_unknown_split(real_data: Path, tmp_path: Path) -> None:
-    list(report_dataset(dataset_info("cifar-fs"), "test", real_data, DrawOptions(1)))
-    assert (tmp_path / "cifar-fs-test.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(ValueError, match="split"):
-        list(report_dataset(dataset_info("zinc"), "x"))
-
-
-def test_a_csv_of_molecules(tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text("smiles,y,z\nCCO,1.5,\nCC,2,0\nnot one,1,1\nc1ccccc1,,\n")
-    with pytest.raises(ValueError, match="line 4"):
-        list(report_csv(path, target_column="y,z"))
-    text = "\n".join(report_csv(path, target_column="y,z", skip_bad=True, draw=DrawOptions(2)))
-    assert "skipped line 4" in text
-    assert "1 molecules without a target" in text.replace(",", "")
-    assert cells(text, "graphs") == ["2"]
-    assert (tmp_path / "mine.png").exists()
+@pytest.mark.parametrize("channels", [1, 3])
+def test_answers_as_table_csv_and_page(tmp_path: Path, channels: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 256, (26, channels, 28, 28), dtype=torch.uint8, generator=generator)
+    found = FewShotPrediction(
+        ["cat", "dog"],
+        [Path("q/one.png"), Path("q/two & <i>.png")],
+        torch.tensor([[0.25, 0.75], [0.9, 0.1]]),
+        images[:2],
+        [Path(f"s/{n}.png") for n in range(24)],
+        images[2:],
+        torch.arange(2).repeat_interleave(12),
+        ["trained for 5 classes, got 2"],
+    )
+    assert [line.split() for line in answers_table(found).split("\n")[2:]] == [
+        ["one.png", "dog", "0.250", "0.750"],
+        ["two", "&", "<i>.png", "cat", "0.900", "0.100"],
+    ]
+    save_answers(found, tmp_path / "a.csv", tmp_path / "a.html")
+    assert (tmp_path / "a.csv").read_text() == found.to_csv()
+    text = (tmp_path / "a.html").read_text()
+    for shown in ("two &amp; &lt;i&gt;.png: cat", "trained for 5 classes", "and 2 more", "75.0 %"):
+        assert shown in text
+    shown_images = [b64decode(data) for data in INSIDE.findall(text)]
+    assert len(shown_images) == 2 * 10 + 2
+    for data, expected in zip(shown_images[-2:], found.query_images, strict=True):
+        with Image.open(io.BytesIO(data)) as image:
+            pixels = torch.from_numpy(np.array(image))
+        pixels = 255 - pixels[None] if channels == 1 else pixels.permute(2, 0, 1)  # ink is dark
+        assert torch.equal(pixels, expected)
