@@ -50,7 +50,7 @@ def test_compare_with_a_layer_of_the_user_and_predict(run: Run, tmp_path: Path) 
 
 def test_the_page_leads_with_the_data_and_a_verdict_and_repeats_its_runs(run: Run) -> None:
     seeds = ["--hosts", "gcn,gin", "--seeds", "2"]
-    code, out, err = run("compare", "graphs.npz", *seeds, *SMALL)
+    code, _, err = run("compare", "graphs.npz", *seeds, *SMALL)
     assert (code, err) == (0, "")
     page = html.unescape(Path("runs/compare/graphs/report/index.html").read_text())
     shown = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition("<main>")[2]))
