@@ -201,7 +201,8 @@ class ZINC(SplitDataset):
             return _ZincFiles(str(root), subset=True, split=self.split)
 
         kind = torch_geometric.datasets.ZINC
-        hint = f"put {ZINC_FILE}, or the unpacked {kind.url} as pyg/ZINC/raw"
+        index = kind.split_url.format("{train,val,test}")
+        hint = f"put {ZINC_FILE}, or the unpacked {kind.url} and {index} in pyg/ZINC/raw"
         return open_root("ZINC", "ZINC", kind, opened, self._folder, hint)
 
 

@@ -21,20 +21,12 @@ from torch_geometric.data.storage import N_KEYS
 
 @dataclass(frozen=True)
 class Column:
-    r"""One attribute of all graphs.
+    r"""One attribute of all graphs."""
 
-    Args:
-        values (torch.Tensor or list): The values of all graphs, concatenated along the first
-            dimension; a list holds one object a graph.
-        sizes (torch.Tensor): The number of values of each graph.
-        dim (int): The dimension in which :pyg:`PyG` concatenates this attribute.
-        inc (torch.Tensor, optional): The increment that each graph adds to the values of the graphs
-            after it: its number of nodes for an attribute that holds node indices.
-    """
-
-    values: Tensor | list[Any]
-    sizes: Tensor
-    dim: int = 0
+    values: Tensor | list[Any]  # concatenated in the first dimension; a list has one object a graph
+    sizes: Tensor  # the number of values of each graph
+    dim: int = 0  # the dimension in which PyG concatenates this attribute
+    # What each graph adds to the values of those after it: its number of nodes, for node indices.
     inc: Tensor | None = None
 
     def choose(self, graphs: Tensor) -> "Column":
@@ -63,9 +55,6 @@ def read_columns(dataset: Any) -> Columns:
     copy. Other sequences of :class:`~torch_geometric.data.Data` objects are read item by item, and
     so is a dataset with a :obj:`transform`, with its own :meth:`get`, or with a graph class that
     may have its own rules for batching.
-
-    Args:
-        dataset (InMemoryDataset or sequence of Data): The dataset.
     """
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
         raise ValueError(
@@ -93,7 +82,9 @@ def _collated(dataset: InMemoryDataset) -> Columns | None:
     if slices is None or type(data) is not Data or type(dataset).get is not InMemoryDataset.get:
         return None
     keys = [key for key in list(data.keys()) if key != "num_nodes"]
-    if any("batch" in key or not isinstance(slices.get(key), Tensor) for key in keys):
+    if any("batch" in key or key == "ptr" for key in keys):
+        return None
+    if not all(isinstance(slices.get(key), Tensor) for key in keys):
         return None
     if not all(_is_plain(data[key]) for key in keys):
         return None
@@ -119,21 +110,18 @@ def _collated(dataset: InMemoryDataset) -> Columns | None:
 
 
 def _itemwise(items: list[Any]) -> Columns:
-    first, keys = items[0], set()
+    first = items[0]
+    keys = sorted(set(first.keys()) - {"num_nodes"}) if isinstance(first, Data) else []
     for i, item in enumerate(items):
-        if not isinstance(item, Data) or isinstance(item, Batch):
+        one = isinstance(item, Data) and not isinstance(item, Batch)
+        if not one or type(item) is not type(first) or {*item.keys()} - {"num_nodes"} != {*keys}:
             raise ValueError(
-                f"PackedLoader: dataset[{i}] must be a Data object with one graph, "
-                f"got {type(item).__name__}"
-            )
-        found = set(item.keys()) - {"num_nodes"}
-        keys = keys or found
-        if type(item) is not type(first) or found != keys:
-            raise ValueError(
-                f"PackedLoader: dataset[{i}] must be a {type(first).__name__} with "
-                f"{sorted(keys)}, as dataset[0], got a {type(item).__name__} with {sorted(found)}"
+                f"PackedLoader: dataset[{i}] must be one graph, a {type(first).__name__} with "
+                f"{keys}, as dataset[0], got {item}"
             )
     for key in keys:
+        if key in ("batch", "ptr"):
+            raise ValueError(f"PackedLoader: dataset: the name {key!r} is reserved for the batch")
         value = first[key]
         if not _is_plain(value) and isinstance(value, Tensor | Mapping | list | tuple):
             raise ValueError(
@@ -147,7 +135,7 @@ def _itemwise(items: list[Any]) -> Columns:
 
     nodes = torch.tensor([item.num_nodes or 0 for item in items], dtype=torch.int64)
     columns = {}
-    for key in (key for key in first.keys() if key in keys):  # noqa: SIM118  (not a dict)
+    for key in keys:
         incs = [item.__inc__(key, item[key]) for item in items]
         if any(isinstance(inc, Tensor) and inc.numel() != 1 for inc in incs):
             raise ValueError(
@@ -163,8 +151,6 @@ def _itemwise(items: list[Any]) -> Columns:
 def _column(
     key: str, value: Tensor | list[Any], sizes: Tensor, dim: int, inc: Tensor | None
 ) -> Column:
-    if key in {"batch", "ptr"}:
-        raise ValueError(f"PackedLoader: dataset: the name {key!r} is reserved for the batch")
     if isinstance(value, Tensor):
         value = value.as_tensor() if isinstance(value, EdgeIndex) else value
         if value.device.type != "cpu":

@@ -41,8 +41,8 @@ def read_graphs(path: str | Path) -> list[Data]:
     order of their names.
 
     * :obj:`.pt`, saved with :meth:`torch.save`: a :class:`~torch_geometric.data.Data`, a list of
-      them, the file that :meth:`InMemoryDataset.save` writes, or a dict of tensors with the names
-      of the other formats. It is loaded with ``weights_only=True``.
+      them, or the file that :meth:`InMemoryDataset.save` writes. It is loaded with
+      ``weights_only=True``.
     * :obj:`.npz` of several graphs, as :meth:`write_graphs` writes it: :obj:`n` and :obj:`e`, the
       numbers of nodes and edges of each graph; :obj:`edge_index` (``[2, sum(e)]``, numbered within
       each graph) and optionally :obj:`x`, :obj:`edge_attr` and :obj:`y`, of all graphs one after
@@ -54,7 +54,8 @@ def read_graphs(path: str | Path) -> list[Data]:
       :obj:`node_features`, :obj:`node_labels`, :obj:`edges` (``[edges, 2]``, undirected), and
       :obj:`train_masks`, :obj:`val_masks` and :obj:`test_masks` (``[splits, nodes]``).
 
-    The graphs are checked by :meth:`check_graphs`. A file that cannot be read raises a
+    The graphs are checked: edges within their nodes, finite features, all graphs alike; NaN in
+    :obj:`y` is a missing target. A file that cannot be read raises a
     :class:`~fognn.data.FileError`.
 
     Args:
@@ -103,17 +104,9 @@ def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
 
 
 def check_graphs(where: str, items: Sequence[Any]) -> list[Data]:
-    r"""Returns checked copies of graphs with nothing but :obj:`x`, :obj:`edge_index`,
-    :obj:`edge_attr`, :obj:`y`, the masks and :obj:`num_nodes`.
-
-    Integers become :obj:`torch.int64` and other numbers :obj:`torch.float32`. All graphs must have
-    the same attributes, finite features, and edges between their nodes
-    (:meth:`torch_geometric.data.Data.validate`). NaN in :obj:`y` is a missing target.
-
-    Args:
-        where (str): The beginning of error messages.
-        items (sequence of Data): The graphs.
-    """
+    r"""Returns checked copies of graphs, with nothing but :obj:`x`, :obj:`edge_index`,
+    :obj:`edge_attr`, :obj:`y`, the masks and :obj:`num_nodes`; integers are :obj:`torch.int64` and
+    other numbers :obj:`torch.float32`. Error messages begin with :obj:`where`."""
     if not len(items):
         raise ValueError(f"{where} must hold at least one graph, it holds none")
     graphs = [_checked(f"{where}, graph {number}", item) for number, item in enumerate(items)]
@@ -123,12 +116,7 @@ def check_graphs(where: str, items: Sequence[Any]) -> list[Data]:
 
 def level_of(where: str, graphs: Sequence[Data]) -> str:
     r"""Returns whether a row of :obj:`y` belongs to a ``"graph"``, a ``"node"`` or an ``"edge"``,
-    from the number of rows of each graph.
-
-    Args:
-        where (str): The beginning of error messages.
-        graphs (sequence of Data): The graphs.
-    """
+    from the number of rows of each graph."""
     rows = [graph.y.size(0) for graph in graphs]
     sizes = ([1] * len(graphs), [g.num_nodes for g in graphs], [g.num_edges for g in graphs])
     for level, counts in zip(LEVELS, sizes, strict=True):
@@ -187,23 +175,22 @@ def _tensor(where: str, name: str, value: Any) -> Tensor:
 
 
 def _check_alike(where: str, graphs: Sequence[Data]) -> None:
-    names = [name for name in NAMES if name in graphs[0]]
+    def form(graph: Data) -> dict[str, str]:
+        values = {name: graph[name] for name in NAMES if name in graph}
+        return {
+            name: "edges" if name == "edge_index" else f"{value.dtype} {['*', *value.shape[1:]]}"
+            for name, value in values.items()
+        }
+
+    first = form(graphs[0])
     for number, graph in enumerate(graphs):
-        found = [name for name in NAMES if name in graph]
-        if found != names:
+        found = form(graph)
+        wrong = [name for name in NAMES if first.get(name) != found.get(name)]
+        if wrong:
             raise ValueError(
-                f"{where}, graph {number} must have {', '.join(names)} as graph 0, it has "
-                f"{', '.join(found)}"
+                f"{where}, graph {number}: {wrong[0]} must be {first.get(wrong[0], 'absent')} as "
+                f"in graph 0, got {found.get(wrong[0], 'none')}"
             )
-        for name in names:
-            first, other = graphs[0][name], graph[name]
-            alike = first.dtype == other.dtype and first.shape[1:] == other.shape[1:]
-            if not alike and name != "edge_index":
-                raise ValueError(
-                    f"{where}, graph {number}: {name} must be {first.dtype} "
-                    f"{['*', *first.shape[1:]]} as in graph 0, got {other.dtype} "
-                    f"{['*', *other.shape[1:]]}"
-                )
 
 
 def _files(path: Path) -> list[Path]:
@@ -228,7 +215,7 @@ def _read(path: Path) -> Any:
             with torch.serialization.safe_globals(_PYG):
                 return torch.load(path, map_location="cpu", weights_only=True)
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+            return {name: _of_array(file[name]) for name in file.files}
     except DAMAGED as error:
         reason = str(error).partition("\n")[0]
         raise FileError(
@@ -237,27 +224,26 @@ def _read(path: Path) -> Any:
         ) from error
 
 
-def _graphs_in(where: str, content: Any) -> list[Data]:
+def _of_array(array: Any) -> Any:
+    if array.dtype.kind not in "biuf":
+        return str(array)
+    array = array.astype(array.dtype.newbyteorder("="))
+    return torch.from_numpy(array.astype(np.int64) if array.dtype.kind == "u" else array)
+
+
+def _graphs_in(where: str, content: Any) -> list[Any]:
     if isinstance(content, Data):
         return [content]
-    if isinstance(content, Mapping):
-        tensors = {name: _of_file(value) for name, value in content.items()}
-        return _separated(where, tensors) if "n" in tensors else [_one_graph(where, tensors)]
     if isinstance(content, tuple) and len(content) > 1 and isinstance(content[1], Mapping):
         # The data and slices of an InMemoryDataset.
         whole = content[0] if isinstance(content[0], Data) else Data.from_dict(content[0])
         count = len(content[1]["edge_index"]) - 1
         return [separate(Data, whole, i, content[1], decrement=False) for i in range(count)]
+    if isinstance(content, Mapping):
+        return _separated(where, content) if "n" in content else [_one_graph(where, content)]
     if isinstance(content, list | tuple):
         return list(content)
     raise ValueError(f"{where} must hold Data or a list of Data, got {type(content).__name__}")
-
-
-def _of_file(value: Any) -> Any:
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        value = value.astype(value.dtype.newbyteorder("="))
-        return torch.from_numpy(value.astype(np.int64) if value.dtype.kind == "u" else value)
-    return str(value) if isinstance(value, np.ndarray) else value
 
 
 def _one_graph(where: str, values: Mapping[str, Any]) -> Data:
@@ -267,20 +253,16 @@ def _one_graph(where: str, values: Mapping[str, Any]) -> Data:
             found[mask] = found[mask].t()
     nodes = next((len(found[name]) for name in ("x", "train_mask", "y") if name in found), None)
     if "edges" in found:
-        edges = found.pop("edges")
+        edges = found["edges"]
         if edges.dim() != 2 or edges.size(1) != 2 or "edge_attr" in found:
             raise ValueError(
                 f"{where}: edges must have shape [edges, 2], without edge_attr, got "
                 f"{list(edges.shape)}"
             )
-        graph = Data(edge_index=edges.t().long(), num_nodes=nodes)
-        try:
-            graph.validate()
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from error
+        graph = _checked(where, Data(edge_index=edges.t(), num_nodes=nodes))
         found["edge_index"] = to_undirected(graph.edge_index, num_nodes=graph.num_nodes)
     known = {name: found[name] for name in (*NAMES, *MASKS) if name in found}
-    return Data(**known, num_nodes=found.get("num_nodes", nodes))
+    return Data(**known, num_nodes=nodes)
 
 
 def _separated(where: str, flat: Mapping[str, Any]) -> list[Data]:
@@ -311,13 +293,13 @@ def _rows_of_y(where: str, flat: Mapping[str, Any], n: Tensor, e: Tensor) -> Ten
     counts = dict(zip(LEVELS, (torch.ones_like(n), n, e), strict=True))
     if flat.get("y_level") in counts:
         return counts[flat["y_level"]]
-    fits = [level for level, count in counts.items() if int(count.sum()) == flat["y"].size(0)]
-    if not fits or any(not torch.equal(counts[level], counts[fits[0]]) for level in fits):
+    fits = [count for count in counts.values() if int(count.sum()) == flat["y"].size(0)]
+    if not fits or any(not torch.equal(count, fits[0]) for count in fits):
         raise ValueError(
             f"{where}: y must have a row for each graph, node or edge, got {flat['y'].size(0)}; if "
             "that says two of them, y_level must say which"
         )
-    return counts[fits[0]]
+    return fits[0]
 
 
 def _dim(name: str) -> int:

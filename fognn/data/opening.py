@@ -111,8 +111,12 @@ def fill_inputs(
 
 def _parts(source: Any) -> dict[str, list[Any]]:
     r"""Returns the graphs of a Python object, by split if it has several."""
-    whole = isinstance(source, tuple) and not any(isinstance(part, Data) for part in source)
-    if whole and len(source) == len(SPLITS):
+    if isinstance(source, tuple) and not any(isinstance(part, Data) for part in source):
+        if len(source) != len(SPLITS):
+            raise ValueError(
+                f"train: data must have three parts in a tuple, {', '.join(SPLITS)}, got "
+                f"{len(source)}"
+            )
         source = dict(zip(SPLITS, source, strict=True))
     if isinstance(source, Mapping):
         if set(source) != set(SPLITS):
@@ -133,7 +137,14 @@ def _listed(source: Any, where: str) -> list[Any]:
             f"train: {where} must be a PyG dataset, a list of Data or one Data, with one type of "
             f"nodes and edges, got {type(source).__name__}"
         )
-    return [source[number] for number in range(len(source))]
+    graphs = [source[number] for number in range(len(source))]
+    wrong = next((graph for graph in graphs if not isinstance(graph, Data)), None)
+    if wrong is not None:
+        raise ValueError(
+            f"train: {where} must hold Data, with one type of nodes and edges, got "
+            f"{type(wrong).__name__}"
+        )
+    return graphs
 
 
 def _python_name(source: Any, parts: Mapping[str, Sequence[Any]]) -> str:

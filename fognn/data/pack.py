@@ -3,8 +3,8 @@ batches sliced from them."""
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,11 +22,7 @@ CHUNK_NODES = 1 << 16
 
 class Pack:
     r"""All graphs of a dataset in flat tensors, edges sorted by target and then by source within
-    each graph. All sorting is done here, once; a batch needs only gathers and sums.
-
-    Args:
-        data (Columns): The dataset.
-    """
+    each graph. All sorting is done here, once; a batch needs only gathers and sums."""
 
     def __init__(self, data: Columns) -> None:
         columns = dict(data.columns)
@@ -73,11 +69,7 @@ class Pack:
         return "graph" if bool((column.sizes == 1).all()) else "own"
 
     def collate(self, graphs: Tensor) -> Any:
-        r"""Returns the batch of some graphs.
-
-        Args:
-            graphs (torch.Tensor): Their indices.
-        """
+        r"""Returns the batch of the graphs with these indices."""
         num_nodes, num_edges = self.num_nodes[graphs], self.num_edges[graphs]
         ptr, edge_ptr = offsets(num_nodes), offsets(num_edges)
         N, E = int(ptr[-1]), int(edge_ptr[-1])
@@ -181,39 +173,21 @@ def _edges_of(column: Column | None) -> Tensor:
     return edges.to(torch.int64)
 
 
-@dataclass(frozen=True)
-class SortedEdges:
+class SortedEdges(NamedTuple):
     r"""The edges of all graphs, sorted by target and then by source within each graph.
 
-    Args:
-        order (torch.Tensor, optional): The former position of each edge; :obj:`None` if they were
-            sorted.
-        source (torch.Tensor): The source of each edge, minus its target. Differences do not depend
-            on the position of a graph in a batch, and fit into 16 bits.
-        in_degree (torch.Tensor): The number of edges that end at each node, which gives the targets
-            of the sorted edges.
-        out_degree (torch.Tensor): The number of edges that begin at each node.
-        transpose (torch.Tensor): The edge at each position if they are sorted by source and then by
-            target, minus the position.
-        undirected (torch.Tensor): Whether each graph has every edge as often as its reverse.
-    """
+    Differences do not depend on the position of a graph in a batch, and fit into 16 bits."""
 
-    order: Tensor | None
-    source: Tensor
-    in_degree: Tensor
-    out_degree: Tensor
-    transpose: Tensor
-    undirected: Tensor
+    order: Tensor | None  # the former position of each edge; None if they were sorted
+    source: Tensor  # the source of each edge, minus its target
+    in_degree: Tensor  # the edges that end at each node, which gives the targets
+    out_degree: Tensor  # the edges that begin at each node
+    transpose: Tensor  # the edge at each position if they are sorted by source, minus the position
+    undirected: Tensor  # whether each graph has every edge as often as its reverse
 
 
 def sort_edges(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> SortedEdges:
-    r"""Sorts the edges of all graphs in both orders.
-
-    Args:
-        edge_index (torch.Tensor): The edges of all graphs, :obj:`[E, 2]`, counted within each.
-        num_nodes (torch.Tensor): The number of nodes of each graph.
-        num_edges (torch.Tensor): The number of edges of each graph.
-    """
+    r"""Sorts the edges of all graphs, :obj:`[E, 2]`, counted within each, in both orders."""
     node_ptr, edge_ptr = offsets(num_nodes), offsets(num_edges)
     total = int(edge_ptr[-1])
     source = torch.empty(total, dtype=_smallest_int(int(num_nodes.max()) - 1))

@@ -73,17 +73,9 @@ def open_root(
     data: str | Path | None = None,
     hint: str = "",
 ) -> Any:
-    r"""Opens a dataset of PyG: in the data folder, else in the cache, where it is downloaded whole
-    or not at all.
-
-    Args:
-        name (str): The dataset, for messages.
-        folder (str): Its folder in the cache.
-        kind (type): Its class.
-        opened (callable): Opens it with the root folder that it gets.
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        hint (str, optional): What a user can put into the data folder. (default: the raw files)
-    """
+    r"""Opens a dataset of PyG with a function of the root folder: in the data folder, else in
+    :obj:`folder` of the cache, where it is downloaded whole or not at all. The error says what a
+    user can put into the data folder: :obj:`hint`, or else the raw files."""
     given = data_dir(data)
     root = given / "pyg" / kind.__name__ if given is not None else None
     try:
@@ -96,10 +88,13 @@ def open_root(
         reason = str(error).partition("\n")[0]
         if not isinstance(error, FileError):
             reason = f"{type(error).__name__}: {reason}"
-        by_hand = hint or f"put its raw files into pyg/{kind.__name__}, as PyG expects them there"
+        advice = f"check the network, or {hint}"
+        if not hint:
+            raw = f"put its raw files into pyg/{kind.__name__}, as PyG expects them there"
+            advice = f"check the name and the network, or {raw}"
         raise FileError(
-            f"PyG could not open {name} ({reason}): check the name and the network, or {by_hand}, "
-            f"in {given or 'a folder that FOGNN_DATA names'}"
+            f"{name} cannot be opened: {reason}; {advice}, in "
+            f"{given or 'a folder that FOGNN_DATA names'}"
         ) from error
 
 
@@ -115,10 +110,6 @@ def _downloaded(folder: str, opened: Callable[[Path], Any]) -> Path:
                 opened(place)
                 place.rename(target)
     return target
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
 
 
 def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
@@ -146,9 +137,4 @@ def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
     if len(parts) != len(needed) or any(part in ("", ".", "..") or "\\" in part for part in parts):
         form = "/".join([f"{PREFIX}{class_name}", *(key.upper() for key in needed)])
         raise ValueError(f"data must have the form {form}, got {name!r}")
-    names = getattr(kind, "names", None)
-    if "name" in needed and isinstance(names, dict | list):
-        value = parts[needed.index("name")]
-        if _plain(value) not in map(_plain, names):
-            checks.known("data", f"the name after {PREFIX}{class_name}/", value, names)
     return kind, dict(zip(needed, parts, strict=True))

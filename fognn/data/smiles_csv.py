@@ -1,7 +1,7 @@
 r"""Molecules in a csv file with a header: one molecule a line, as a SMILES string."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,29 +27,17 @@ class BadLine(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class MoleculeTable:
-    r"""The molecules of a csv file.
+    r"""The molecules of a csv file."""
 
-    Args:
-        graphs (list): A graph for each molecule, with :obj:`y` if targets were read.
-        rows (list): The row of each molecule, counted from 0 without the header.
-        total (int): Number of lines, also of those that were left out.
-        targets (Targets, optional): The kind of the targets. (default: :obj:`None`)
-        splits (list, optional): The text of the split column, for each molecule.
-            (default: :obj:`[]`)
-        bad (list, optional): The lines that cannot be read. (default: :obj:`[]`)
-        unlabelled (int, optional): Number of lines without any target, which are left out.
-            (default: :obj:`0`)
-    """
-
-    graphs: list[Data]
-    rows: list[int]
-    total: int
+    graphs: list[Data]  # one for each molecule, with y if targets were read
+    rows: list[int]  # the row of each molecule, counted from 0 without the header
+    total: int  # the number of lines, also of those that were left out
     targets: Targets | None = None
-    splits: list[str] = field(default_factory=list)
-    bad: list[BadLine] = field(default_factory=list)
-    unlabelled: int = 0
+    splits: list[str] = field(default_factory=list)  # the text of the split column
+    bad: list[BadLine] = field(default_factory=list)  # the lines that cannot be read
+    unlabelled: int = 0  # the number of lines without any target, which are left out
 
 
 def is_csv(path: str | Path) -> bool:
@@ -98,7 +86,7 @@ def read_molecules(
             targets, y, bad_targets = targets_from_cells(cells, task)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-    found, unlabelled = MoleculeTable([], [], len(table), targets), 0
+    found = MoleculeTable([], [], len(table), targets)
     for row, text in enumerate(smiles):
         try:
             if row in bad_targets:
@@ -113,14 +101,14 @@ def read_molecules(
             continue
         if targets is not None:
             if _missing(y[row]):
-                unlabelled += 1
+                found.unlabelled += 1
                 continue
             graph.y = y[row : row + 1]
         found.graphs.append(graph)
         found.rows.append(row)
         if splits is not None:
             found.splits.append(splits[row])
-    return replace(found, unlabelled=unlabelled)
+    return found
 
 
 def read_table(path: Path) -> "pd.DataFrame":

@@ -73,11 +73,9 @@ def fetch(name: str, data: str | Path | None = None, hint: str = "get it by hand
         return path
     target = cache_dir() / name
     if name not in _registry():
-        folder = data_dir(data)
-        place = f"in {folder} nor " if folder else ""
         raise FileError(
-            f"{name} is neither {place}in the cache: {hint}, and put it at {target}, or set "
-            "FOGNN_DATA to a folder that has it"
+            f"{name} is not in {data_dir(data) or 'a data folder'}: {hint}, and put it at "
+            f"{target}, or set FOGNN_DATA to a folder that has it"
         )
     sha256, url = _registry()[name]
     try:
@@ -95,6 +93,7 @@ def retrieve(url: str, target: Path, sha256: str | None = None) -> Path:
         sha256 (str, optional): The SHA-256 that it must have. (default: not checked)
     """
     import pooch  # type: ignore[import-untyped]
+    import requests  # type: ignore[import-untyped]
 
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
@@ -105,11 +104,11 @@ def retrieve(url: str, target: Path, sha256: str | None = None) -> Path:
         downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30)
         try:
             pooch.retrieve(url, sha256, target.name, target.parent, downloader=downloader)
-        except (OSError, ValueError) as error:  # those of requests are OSErrors
+        except requests.ConnectionError as error:
+            raise FileError(f"{url} could not be downloaded (no connection)") from error
+        except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
-            raise FileError(
-                f"{url} could not be downloaded ({type(error).__name__}: {reason[:200]})"
-            ) from error
+            raise FileError(f"{url} could not be downloaded ({reason[:200]})") from error
         target.chmod(0o644)  # pooch's temporary file can be read by its owner alone
     return target
 

@@ -97,12 +97,8 @@ def file_split(path: str | Path, places: Mapping[Any, int]) -> dict[str, Tensor]
       the name of its split in the last one.
 
     An item is its number in the data, from 0, or its name, such as a SMILES string. Items that the
-    file does not name are in no split; those that the data have left out are skipped.
-
-    Args:
-        path (str or Path): The file.
-        places (dict): The place of each item, by its number and by its name; -1 for one that was
-            left out.
+    file does not name are in no split. ``places`` has the place of each item, by its number and by
+    its name; items that the data have left out, with the place -1, are skipped.
     """
     path = user_path(path)
     named: dict[str, list[Any]] = {split: [] for split in SPLITS}

@@ -24,22 +24,13 @@ Cell = float | str | None
 
 @dataclass(frozen=True)
 class Targets:
-    r"""The kind of the targets.
+    r"""The kind of the targets."""
 
-    Args:
-        kind (str): ``"values"`` (numbers to predict), ``"yes/no"`` (one or several columns of 0 and
-            1) or ``"classes"`` (one of several).
-        columns (int): Number of values, of yes/no columns, or of classes.
-        names (tuple, optional): The names of the columns. (default: :obj:`()`)
-        classes (tuple, optional): The names of the classes. (default: :obj:`()`)
-        gaps (int, optional): Number of missing values. (default: :obj:`0`)
-    """
-
-    kind: str
-    columns: int
-    names: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    gaps: int = 0
+    kind: str  # "values" (numbers), "yes/no" (columns of 0 and 1) or "classes" (one of several)
+    columns: int  # the number of values, of yes/no columns, or of classes
+    names: tuple[str, ...] = ()  # of the columns
+    classes: tuple[str, ...] = ()  # their names
+    gaps: int = 0  # the number of missing values
 
     def __str__(self) -> str:
         what = {
@@ -77,11 +68,6 @@ def targets_from_cells(
     * Values: all other columns of numbers, and with ``task="regression"`` any numbers.
 
     A single column of lists, such as ``[0, 1, 1]``, is taken as several columns.
-
-    Args:
-        columns (dict): The cells of each column, as text.
-        task (str, optional): ``"auto"``, ``"regression"`` or ``"classification"``.
-            (default: :obj:`"auto"`)
 
     Returns:
         The targets; the values, NaN for gaps, ``[rows]`` or ``[rows, columns]`` (int64 for classes,
@@ -182,14 +168,7 @@ def targets_from_tensors(
 
     Integers in one dimension are classes, and in several columns of 0 and 1 they are yes or no.
     Floating point numbers are yes or no if all of them are 0 or 1, and values otherwise; NaN is a
-    missing value.
-
-    Args:
-        where (str): The beginning of error messages.
-        ys (list): :obj:`y` of each graph, ``[rows]`` or ``[rows, columns]``.
-        task (str, optional): As in :func:`targets_from_cells`. (default: :obj:`"auto"`)
-        unlabelled (bool, optional): Whether the class -1 is a missing value.
-            (default: :obj:`False`)
+    missing value, and so is the class -1 if nodes may be ``unlabelled``.
 
     Returns:
         The targets; and :obj:`y` of each graph: int64 for classes, float32 otherwise.
@@ -235,11 +214,6 @@ def count_values(where: str, name: str, values: Sequence[Tensor]) -> int:
 
     A network has weights for each of them, so a number that is far above those that occur, such
     as an identifier or a hash, raises a :class:`ValueError`.
-
-    Args:
-        where (str): The beginning of the error message.
-        name (str): The attribute.
-        values (list): Integer tensors, one for each graph.
     """
     most = max((int(value.max()) for value in values if value.numel()), default=0) + 1
     if most > _PER_VALUE:

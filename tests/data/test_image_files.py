@@ -1,8 +1,3 @@
-import os
-import struct
-import unicodedata
-import warnings
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fognn.data import read_image
-from fognn.data.image_files import class_folders, image_files, printable, query_files
+from fognn.data.image_files import class_folders, query_files
 from fognn.utils.errors import FileError
 
 Image = pytest.importorskip("PIL.Image")
@@ -21,7 +16,7 @@ Image = pytest.importorskip("PIL.Image")
 # The modes that each format stores.
 FORMATS = {
     "PNG": ("1", "L", "LA", "RGB", "RGBA", "P", "I;16"),
-    "TIFF": ("1", "L", "LA", "RGB", "RGBA", "P", "CMYK", "I;16", "I", "F", "YCbCr", "LAB"),
+    "TIFF": ("1", "L", "LA", "RGB", "RGBA", "P", "CMYK", "I;16", "I", "YCbCr", "LAB"),
     "JPEG": ("L", "RGB", "CMYK"),
     "GIF": ("1", "L", "P", "RGB", "RGBA"),
     "BMP": ("1", "L", "RGB", "RGBA", "P"),
@@ -35,9 +30,8 @@ def picture(mode: str, size: tuple[int, int], seed: int = 0) -> Any:
     width, height = size
     if mode == "I;16":
         return Image.fromarray(random.integers(0, 65536, (height, width), np.uint16))
-    if mode in ("I", "F"):
-        values = random.integers(0, 256, (height, width)) * (257 if mode == "I" else 1)
-        return Image.fromarray(values.astype(np.int32 if mode == "I" else np.float32))
+    if mode == "I":
+        return Image.fromarray(random.integers(0, 65536, (height, width)).astype(np.int32))
     if mode == "LAB":
         return Image.new("LAB", size, (120, 130, 140))
     pixels = random.integers(0, 256, (height, width, 4), np.uint8)
@@ -121,13 +115,6 @@ def test_16_bits(tmp_path: Path, kind: str) -> None:
     assert read_image(tmp_path / "a", 2)[0].tolist() == [[0, 3], [156, 255]]
 
 
-@pytest.mark.parametrize("scale", [1, 255])
-def test_floating_point(tmp_path: Path, scale: int) -> None:
-    values = np.array([[0, 0.5], [float("nan"), 1]], np.float32) * scale
-    Image.fromarray(values).save(tmp_path / "a.tiff")
-    assert read_image(tmp_path / "a.tiff", 2)[0].tolist() == [[0, 127], [0, 255]]
-
-
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "WEBP"])
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -189,56 +176,20 @@ def test_the_first_frame_of_an_animation(tmp_path: Path, kind: str) -> None:
     assert found[:, 4, 4].tolist() == pytest.approx([255, 0, 0], abs=4)
 
 
-def png(width: int, height: int) -> bytes:
-    """A PNG that says that it is so large."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        sum_ = struct.pack(">I", zlib.crc32(kind + content))
-        return struct.pack(">I", len(content)) + kind + content + sum_
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    pixels = chunk(b"IDAT", zlib.compress(bytes(1000)))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + pixels + chunk(b"IEND", b"")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "must be an image that Pillow can read"),
-        (b"two cats and a dog\n" * 20, "must be an image that Pillow can read"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "must be an image that Pillow"),
-        (png(30_000, 30_000), "too many pixels, .* at most 89,478,485"),
-        (png(10_000, 10_000), "too many pixels, .* at most 89,478,485"),
-        (png(100, 100), "is not a whole image"),
-    ],
-)
-def test_what_is_no_image(tmp_path: Path, content: bytes, message: str) -> None:
+@pytest.mark.parametrize("content", [b"", b"two cats and a dog\n" * 20])
+def test_what_is_no_image(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "cat.png").write_bytes(content)
-    with (
-        warnings.catch_warnings(action="error"),
-        pytest.raises(FileError, match=rf"cat\.png .*{message}") as caught,
-    ):
+    with pytest.raises(FileError, match=r"cat\.png must be an image"):
         read_image(tmp_path / "cat.png")
-    assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "TIFF", "BMP", "WEBP"])
-def test_half_of_an_image(tmp_path: Path, kind: str) -> None:
-    picture("RGB", (60, 60)).save(tmp_path / "a", kind)
+def test_half_of_an_image_and_other_arguments(tmp_path: Path) -> None:
+    picture("RGB", (60, 60)).save(tmp_path / "a", "PNG")
     content = (tmp_path / "a").read_bytes()
     (tmp_path / "a").write_bytes(content[: len(content) // 2])
-    with pytest.raises(FileError, match=r"a (is not a whole image|must be an image)"):
-        read_image(tmp_path / "a")
-
-
-def test_other_arguments(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"none\.png cannot be read"):
-        read_image(tmp_path / "none.png")
-    with pytest.raises(FileError, match="must be a regular file, it is a folder"):
-        read_image(tmp_path)
-    os.mkfifo(tmp_path / "pipe.png")
-    with pytest.raises(FileError, match=r"pipe\.png must be a regular file, it is a pipe"):
-        read_image(tmp_path / "pipe.png")
+    for path in (tmp_path / "a", tmp_path / "none.png", tmp_path):
+        with pytest.raises(FileError, match=f"{path} must be an image"):
+            read_image(path)
     with pytest.raises(ValueError, match="channels must be 1 or 3, got 4"):
         read_image(tmp_path / "none.png", 28, 4)
 
@@ -253,66 +204,32 @@ def touch(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_natural_order(tmp_path: Path) -> None:
-    names = ["a10.png", "a9.png", "A1.png", "b.png", "10.png", "2.png", "02.png", "É.png"]
-    found = [path.name for path in image_files(touch(tmp_path, *names))]
-    assert found == ["02.png", "2.png", "10.png", "A1.png", "a9.png", "a10.png", "b.png", "É.png"]
-
-
-def test_classes_in_order_without_the_files_of_systems(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = ["class 10/b.png", "class 10/a.png", "class 2/1.png", "class 2/.DS_Store"]
+def test_classes_in_order_without_the_files_of_systems(tmp_path: Path) -> None:
+    files = ["dog/b.png", "dog/a.png", "cat/1.png", "cat/.DS_Store"]
     hidden = [".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX/x", ".git/config"]
-    touch(tmp_path, *files, *hidden, "class 2/more/3.png")
-    expected = {
-        "class 2": [tmp_path / "class 2" / "1.png"],
-        "class 10": [tmp_path / "class 10" / "a.png", tmp_path / "class 10" / "b.png"],
-    }
-    assert list(class_folders(tmp_path).items()) == list(expected.items())
-    listed = Path.iterdir  # a file system may list its files in any order
-    monkeypatch.setattr(Path, "iterdir", lambda path: iter(sorted(listed(path), reverse=True)))
-    assert list(class_folders(tmp_path).items()) == list(expected.items())
+    touch(tmp_path, *files, *hidden, "cat/more/3.png")
+    assert list(class_folders(tmp_path).items()) == [
+        ("cat", [tmp_path / "cat" / "1.png"]),
+        ("dog", [tmp_path / "dog" / "a.png", tmp_path / "dog" / "b.png"]),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ([], "one subfolder for each class, .*support has none"),
-        ([".DS_Store"], "support has none"),
-        (["cat/1.png", "loose.png"], r"loose\.png is not in the subfolder of a class"),
-        (["cat/1.png", "notes.txt"], r"notes\.txt is not in the subfolder of a class"),
-        (["cat/1.png", "dog/.DS_Store"], "dog must hold the images of its class, it has none$"),
-        (["cat/1.png", "dog/more/1.png"], "dog must .*it has none .its subfolders are not read"),
-    ],
+    "files",
+    [[], [".DS_Store"], ["cat/1.png", "loose.png"], ["cat/1.png", "dog/more/1.png"]],
 )
-def test_wrong_folders_of_classes(tmp_path: Path, files: list[str], message: str) -> None:
-    (tmp_path / "support").mkdir()
-    with pytest.raises(FileError, match=message):
-        class_folders(touch(tmp_path / "support", *files))
-
-
-def test_names_that_read_the_same(tmp_path: Path) -> None:
-    names = [unicodedata.normalize(form, "café") for form in ("NFC", "NFD")]
-    touch(tmp_path, *(f"{name}/1.png" for name in names))
-    if len(list(tmp_path.iterdir())) == 2:  # not on all file systems
-        with pytest.raises(FileError, match="both read the same"):
-            class_folders(tmp_path)
-
-
-def test_names_that_cannot_be_printed(tmp_path: Path) -> None:
-    touch(tmp_path, "red\x1b[31m\n/1.png", "Cat/1.png", "cat/1.png")
-    assert list(class_folders(tmp_path)) == ["Cat", "cat", "red\ufffd[31m\ufffd"]
-    assert printable("a\udcffé 猫") == "a\ufffdé 猫"
+def test_wrong_folders_of_classes(tmp_path: Path, files: list[str]) -> None:
+    (tmp_path / "s").mkdir()
+    with pytest.raises(FileError, match="support"):
+        class_folders(touch(tmp_path / "s", *files))
+    with pytest.raises(FileError, match="support must name an existing folder"):
+        class_folders(tmp_path / "nothing")
 
 
 def test_queries(tmp_path: Path) -> None:
-    touch(tmp_path, "q/10.png", "q/9.png", "q/.hidden", "q/deeper/1.png", "empty/deeper/1.png")
-    assert query_files(tmp_path / "q") == [tmp_path / "q" / "9.png", tmp_path / "q" / "10.png"]
-    assert query_files(tmp_path / "q" / "9.png") == [tmp_path / "q" / "9.png"]
-    with pytest.raises(FileError, match=r"query must hold images, .*empty has none .its subfolde"):
-        query_files(tmp_path / "empty")
-    with pytest.raises(FileError, match=r"query must name an existing .*nothing"):
-        query_files(tmp_path / "nothing")
-    with pytest.raises(FileError, match=r"support must name an existing folder.*nothing"):
-        class_folders(tmp_path / "nothing")
+    touch(tmp_path, "q/b.png", "q/a.png", "q/.hidden", "q/deeper/1.png", "empty/deeper/1.png")
+    assert query_files(tmp_path / "q") == [tmp_path / "q" / "a.png", tmp_path / "q" / "b.png"]
+    assert query_files(tmp_path / "q" / "b.png") == [tmp_path / "q" / "b.png"]
+    for wrong in ("empty", "nothing"):
+        with pytest.raises(FileError, match="query must name"):
+            query_files(tmp_path / wrong)

@@ -1,12 +1,11 @@
 import math
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DistributedSampler
 
-from fognn.data.order import epoch_order, samples_per_rank
+from fognn.data.packed import epoch_order
 
 
 class Permuted(DistributedSampler):
@@ -23,26 +22,17 @@ class Permuted(DistributedSampler):
 @given(
     size=st.integers(1, 40),
     world_size=st.integers(1, 9),
-    drop_last=st.booleans(),
     shuffle=st.booleans(),
     seed=st.integers(0, 2**64 - 1),
     epoch=st.integers(0, 2**64 - 1),
 )
-def test_ranks_share_an_epoch_as_with_distributed_sampler(
-    size, world_size, drop_last, shuffle, seed, epoch
-):
+def test_ranks_share_an_epoch_as_with_distributed_sampler(size, world_size, shuffle, seed, epoch):
     whole = epoch_order(size, shuffle, seed, epoch)
     assert sorted(whole.tolist()) == list(range(size))
     for rank in range(world_size):
-        mine = epoch_order(size, shuffle, seed, epoch, rank, world_size, drop_last)
-        sampler = Permuted(whole.tolist(), num_replicas=world_size, rank=rank, drop_last=drop_last)
+        mine = epoch_order(size, shuffle, seed, epoch, rank, world_size)
+        sampler = Permuted(whole.tolist(), num_replicas=world_size, rank=rank)
         assert mine.tolist() == list(sampler)
-        assert mine.numel() == samples_per_rank(size, world_size, drop_last) == len(sampler)
-
-
-def test_every_graph_is_seen_once_when_ranks_divide_them():
-    seen = torch.cat([epoch_order(12, True, 3, 5, rank, 4) for rank in range(4)])
-    assert sorted(seen.tolist()) == list(range(12))
 
 
 def philox(counter: int, key: tuple[int, int]) -> list[int]:
@@ -86,8 +76,3 @@ def test_each_place_gets_each_graph_equally_often():
     counts = torch.stack([(orders == graph).sum(0) for graph in range(size)])
     sd = math.sqrt(epochs * (1 / size) * (1 - 1 / size))
     assert (counts - epochs / size).abs().max() < 5 * sd
-
-
-@pytest.mark.parametrize(("drop_last", "expected"), [(False, 4), (True, 3)])
-def test_samples_per_rank(drop_last, expected):
-    assert samples_per_rank(10, 3, drop_last) == expected

@@ -6,8 +6,8 @@ from torch_geometric.datasets import GNNBenchmarkDataset
 from torch_geometric.loader import DataLoader
 from torch_geometric.utils import to_dense_adj
 
-from fognn.data.sbm import CLUSTER, PATTERN
-from fognn.data.sbm_generator import generate_cluster, generate_pattern
+from fognn.data import CLUSTER, PATTERN
+from fognn.data.generators import generate_cluster, generate_pattern
 from fognn.data.sources import benchmark_source
 from fognn.utils.errors import FileError
 

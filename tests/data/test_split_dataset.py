@@ -9,8 +9,8 @@ import torch_geometric.transforms as T
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fognn.data.sbm import CLUSTER, PATTERN
-from fognn.data.sbm_generator import generate_cluster, generate_pattern
+from fognn.data import CLUSTER, PATTERN
+from fognn.data.generators import generate_cluster, generate_pattern
 from fognn.data.split_dataset import (
     file_stamp,
     flatten,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from fognn.data.few_shot import ImageSet
-from fognn.data.sbm import CLUSTER
+from fognn.data.images import ImageSet
+from fognn.data import CLUSTER
 from fognn.data.statistics import count, count_graphs, count_images
 
 

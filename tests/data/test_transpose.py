@@ -2,9 +2,9 @@ import pytest
 import torch
 from torch_geometric.utils import to_undirected
 
-from fognn.data import transpose
-from fognn.data.pieces import offsets
-from fognn.data.transpose import sort_edges
+from fognn.data import pack
+from fognn.data.columns import offsets
+from fognn.data.pack import sort_edges
 
 
 def random_graphs(nodes: list[int], edges: list[int]):
@@ -32,7 +32,7 @@ def in_plain_python(edge_index, num_nodes, num_edges):
 @pytest.mark.parametrize("chunk", [1 << 16, 12, 1])
 def test_sorted_as_in_plain_python(monkeypatch, chunk):
     # Small chunks: many of them, and graphs that are larger than one and need wide keys.
-    monkeypatch.setattr(transpose, "CHUNK_NODES", chunk)
+    monkeypatch.setattr(pack, "CHUNK_NODES", chunk)
     args = random_graphs([5, 1, 9, 20, 3, 3], [12, 2, 0, 60, 4, 1])
     out = sort_edges(*args)
     order, source, perm = in_plain_python(*args)
@@ -80,21 +80,7 @@ def test_undirected_is_found_graph_by_graph():
 
 @pytest.mark.parametrize(("edge", "words"), [((0, 3), "0 -> 3"), ((-1, 0), "-1 -> 0")])
 def test_edge_to_a_node_that_is_not_there(monkeypatch, edge, words):
-    monkeypatch.setattr(transpose, "CHUNK_NODES", 3)
+    monkeypatch.setattr(pack, "CHUNK_NODES", 3)
     edges = torch.tensor([[0, 1], [1, 0], list(edge)])
     with pytest.raises(ValueError, match=rf"dataset\[2\]: edge {words} .* must be in \[0, 3\)"):
         sort_edges(edges, torch.tensor([3, 3, 3]), torch.tensor([1, 1, 1]))
-
-
-@pytest.mark.parametrize(
-    ("largest", "dtype"),
-    [
-        (-1, torch.int16),
-        (32767, torch.int16),
-        (32768, torch.int32),
-        (2**31 - 1, torch.int32),
-        (2**31, torch.int64),
-    ],
-)
-def test_smallest_int(largest, dtype):
-    assert transpose._smallest_int(largest) == dtype

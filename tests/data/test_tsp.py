@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch_geometric.datasets import GNNBenchmarkDataset
 
 from fognn.data.sources import benchmark_source
-from fognn.data.tsp import TSP, neighbour_graph
+from fognn.data.benchmark import TSP, neighbour_graph
 from fognn.utils.errors import FileError
 
 

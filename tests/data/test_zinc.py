@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch_geometric.utils import to_networkx
 
-from fognn.data.zinc import ZINC
+from fognn.data import ZINC
 from fognn.utils.errors import FileError
 
 KEYS = ("n", "e", "x", "edge_index", "edge_attr", "y")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fognn.data.sbm_generator import _Draws, generate_cluster, generate_pattern
+from fognn.data.generators import _Draws, generate_cluster, generate_pattern
 
 MASK = 2**64 - 1
 SIZE_MEAN, SIZE_VAR = 19.5, (30**2 - 1) / 12  # of an integer that is uniform in [5, 35)
