@@ -1,5 +1,6 @@
 r"""The user's own graphs: read from :obj:`.pt` and :obj:`.npz` files, checked, and written."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.separate import separate
-from torch_geometric.data.storage import GlobalStorage
+from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 from torch_geometric.edge_index import CatMetadata, SortOrder
 from torch_geometric.utils import to_undirected
 
@@ -19,14 +20,15 @@ from fognn.data.sources import DAMAGED
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
-__all__ = ["MASKS", "check_graphs", "level_of", "read_graphs", "write_graphs"]
+__all__ = ["MASKS", "PYG_CLASSES", "check_graphs", "level_of", "read_graphs", "write_graphs"]
 
 NAMES = ("x", "edge_index", "edge_attr", "y")
 MASKS = ("train_mask", "val_mask", "test_mask")
 LEVELS = ("graph", "node", "edge")
 # What the files of PyG's graphs name, beside tensors.
-_PYG: list[Any] = [
-    *(Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, EdgeIndex, CatMetadata, SortOrder),
+PYG_CLASSES: list[Any] = [
+    *(Data, DataEdgeAttr, DataTensorAttr, EdgeIndex, CatMetadata, SortOrder),
+    *(BaseStorage, EdgeStorage, GlobalStorage, NodeStorage),
 ]
 # PyG's names for those of the "heterophilous graphs" files.
 _OTHER_NAMES = {
@@ -212,12 +214,13 @@ def _files(path: Path) -> list[Path]:
 def _read(path: Path) -> Any:
     try:
         if path.suffix.lower() == ".pt":
-            with torch.serialization.safe_globals(_PYG):
+            with torch.serialization.safe_globals(PYG_CLASSES):
                 return torch.load(path, map_location="cpu", weights_only=True)
         with np.load(path, allow_pickle=False) as file:
             return {name: _of_array(file[name]) for name in file.files}
     except DAMAGED as error:
-        reason = str(error).partition("\n")[0]
+        other = re.search(r"GLOBAL (\S+)", str(error))
+        reason = f"it names {other[1]}" if other else str(error).partition("\n")[0]
         raise FileError(
             f"{path} cannot be read ({reason}): it is truncated or corrupt, or not a {path.suffix} "
             "file of graphs; save a list of Data with torch.save or fognn.data.write_graphs"
@@ -234,9 +237,11 @@ def _of_array(array: Any) -> Any:
 def _graphs_in(where: str, content: Any) -> list[Any]:
     if isinstance(content, Data):
         return [content]
-    if isinstance(content, tuple) and len(content) > 1 and isinstance(content[1], Mapping):
-        # The data and slices of an InMemoryDataset.
+    if isinstance(content, tuple) and len(content) > 1 and not isinstance(content[1], Data):
+        # The data and slices of an InMemoryDataset; a single graph has no slices.
         whole = content[0] if isinstance(content[0], Data) else Data.from_dict(content[0])
+        if content[1] is None:
+            return [whole]
         count = len(content[1]["edge_index"]) - 1
         return [separate(Data, whole, i, content[1], decrement=False) for i in range(count)]
     if isinstance(content, Mapping):

@@ -52,17 +52,17 @@ class IMDBMulti(SplitDataset):
         r"""Returns the ten folds that come with the text file: indices to train and to test on."""
         folds = []
         for fold in range(1, 11):
-            train, test = (
-                [int(word) for word in fetch(name, self._folder).read_text("ascii").split()]
-                for part in ("train", "test")
-                for name in [f"imdb_multi/10fold_idx/{part}_idx-{fold}.txt"]
-            )
+            train, test = self._fold_part("train", fold), self._fold_part("test", fold)
             if sorted(train + test) != list(range(self.len())):
                 raise FileError(
                     f"fold {fold} of IMDB-MULTI must name each graph once: get it again"
                 )
             folds.append((torch.tensor(train), torch.tensor(test)))
         return folds
+
+    def _fold_part(self, part: str, fold: int) -> list[int]:
+        path = fetch(f"imdb_multi/10fold_idx/{part}_idx-{fold}.txt", self._folder)
+        return [int(word) for word in path.read_text(encoding="ascii").split()]
 
 
 def _read_text(path: Path) -> Iterator[tuple[int, Tensor, int]]:

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from filelock import FileLock
 from torch_geometric import datasets
 from torch_geometric.data import Data
 
+from fognn.data.graph_files import PYG_CLASSES
 from fognn.data.sources import cache_dir, data_dir
 from fognn.utils import checks
 from fognn.utils.errors import FileError
@@ -79,9 +81,10 @@ def open_root(
     given = data_dir(data)
     root = given / "pyg" / kind.__name__ if given is not None else None
     try:
-        if root is not None and root.is_dir():
-            return opened(root)
-        return opened(_downloaded(folder, opened))
+        with torch.serialization.safe_globals(PYG_CLASSES):
+            if root is not None and root.is_dir():
+                return opened(root)
+            return opened(_downloaded(folder, opened))
     except ImportError:
         raise
     except Exception as error:  # PyG raises whatever its network libraries do

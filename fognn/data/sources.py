@@ -93,7 +93,7 @@ def retrieve(url: str, target: Path, sha256: str | None = None) -> Path:
         sha256 (str, optional): The SHA-256 that it must have. (default: not checked)
     """
     import pooch  # type: ignore[import-untyped]
-    import requests  # type: ignore[import-untyped]
+    import requests
 
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):

@@ -114,18 +114,16 @@ def targets_from_cells(
 
 def _split_lists(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     ((name, cells),) = columns.items()
-    if not any(cell.strip().startswith("[") for cell in cells):
+    if not all(cell.strip().startswith("[") for cell in cells if cell_of(cell) is not None):
         return {name: list(cells)}
-    rows: list[list[str]] = []
-    for number, cell in enumerate(cells):
-        try:
-            values = [] if cell_of(cell) is None else ast.literal_eval(cell.strip())
-            rows.append([str(value) for value in values])
-        except (ValueError, SyntaxError, TypeError) as error:
-            raise ValueError(
-                f"column {name!r}, row {number} must be a list, as others are, got {cell!r}"
-            ) from error
+    try:
+        lists = [[] if cell_of(cell) is None else ast.literal_eval(cell.strip()) for cell in cells]
+        rows = [list(map(str, values)) for values in lists]
+    except (ValueError, SyntaxError, TypeError):  # texts that are no lists
+        return {name: list(cells)}
     width = max(map(len, rows))
+    if width == 0:  # all are missing
+        return {name: list(cells)}
     for number, row in enumerate(rows):
         if row and len(row) != width:
             raise ValueError(

@@ -10,8 +10,7 @@ from torch_geometric.data import Batch, Data, InMemoryDataset
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GCNConv, global_add_pool
 
-from fognn.data import PackedLoader
-from fognn.data import ZINC
+from fognn.data import ZINC, PackedLoader
 
 
 class Collated(InMemoryDataset):
