@@ -255,7 +255,7 @@ def test_graphs_by_name(run: Run, tmp_path: Path) -> None:
     pyg_roots.tu_dataset(tmp_path / "data", labels=False)
     options = ["--data", str(tmp_path / "data"), *ONE]
     folder = trained(run("train", "pyg:TUDataset/TINY", "gin+fog", *options))
-    assert config_of(folder)["training"]["loss"] == "bce"
+    assert config_of(folder)["training"]["loss"] == "cross_entropy"
     run("predict", str(folder), "pyg:TUDataset/TINY", "-o", "o.csv")
     assert len(rows_of("o.csv")) == 40
 

@@ -36,13 +36,7 @@ Frames = Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Comparison:
-    r"""Two networks, of which the paper says that the first is better.
-
-    Args:
-        better (tuple): The first, a row of a frame of :mod:`fognn.experiments.results`.
-        than (tuple): The second.
-        difference (Difference, optional): The measured difference over the seeds of both.
-    """
+    r"""Two networks, of which the paper says that the first is better."""
 
     better: Any
     than: Any
@@ -74,14 +68,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Judgement:
-    r"""A claim of the paper with its comparisons, measured or not.
-
-    Args:
-        text (str): The claim.
-        quote (str): The paper's words.
-        table (str): The table that it is about.
-        comparisons (tuple): Its comparisons.
-    """
+    r"""A claim of the paper with its comparisons, measured or not."""
 
     text: str
     quote: str
@@ -139,11 +126,7 @@ def read_frames(results: Path) -> dict[str, pd.DataFrame]:
 
 def judge(frames: Frames) -> list[Judgement]:
     r"""Returns all claims with their comparisons, in the order of the paper's tables: on all of the
-    data, or on the largest fraction of it that both networks are measured on.
-
-    Args:
-        frames (dict): The result of :func:`read_frames`.
-    """
+    data, or on the largest fraction of it that both networks are measured on."""
     text = files("fognn.report").joinpath("claims.toml").read_text(encoding="utf-8")
     found = []
     for claim in tomllib.loads(text)["claim"]:

@@ -38,18 +38,7 @@ def report_dataset(
     output: Path | None = None,
     seed: int = 0,
 ) -> Iterator[str]:
-    r"""Gives the statistics of a dataset beside the published ones, then draws a few graphs.
-
-    Args:
-        entry (DatasetInfo): The dataset.
-        split (str, optional): One split only. (default: all)
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        draw (int, optional): The number of graphs to draw, or of classes of images.
-            (default: :obj:`0`)
-        output (Path, optional): The file to draw. (default: a PNG with the name of the dataset in
-            the current folder)
-        seed (int, optional): The seed that chooses what is drawn. (default: :obj:`0`)
-    """
+    r"""Gives the statistics of a dataset beside the published ones, then draws a few graphs."""
     if output is not None:
         check_picture(output)
     known = entry.splits or ("all",)
@@ -93,19 +82,7 @@ def report_user_data(
     output: Path | None = None,
     seed: int = 0,
 ) -> Iterator[str]:
-    r"""Describes the user's data, then draws a few of the graphs.
-
-    Args:
-        name (str): A csv file of molecules, a file or folder of graphs, or a dataset of PyG.
-        smiles_column (str, optional): csv file: the column of the SMILES strings.
-            (default: :obj:`"smiles"`)
-        target_column (str, optional): csv file: the column to learn, or several with commas between
-            them. (default: :obj:`None`)
-        skip_bad (bool, optional): csv file: whether to skip lines that give no graph; if not, the
-            first of them raises a :class:`ValueError`. (default: :obj:`False`)
-        data, draw, output, seed (optional): As in :func:`report_dataset`. A large graph is drawn
-            only if :obj:`output` is given.
-    """
+    r"""Describes the user's data, then draws a few of the graphs."""
     if output is not None:
         check_picture(output)
     title = name if name.startswith(PREFIX) else Path(name).name

@@ -49,16 +49,7 @@ def save_drawing(
     header: Sequence[str] = (),
     rows: Sequence[Sequence[str]] = (),
 ) -> None:
-    r"""Draws graphs, molecules or images to a file.
-
-    Args:
-        path (Path): A ``.png``, or a ``.html`` page that needs no other file.
-        kind (str): One of :obj:`KINDS`.
-        title (str): The title.
-        items (list): Graphs, or for :obj:`"images"` the images of each class, ``[N, C, H, W]``.
-        captions (list): A caption for each item.
-        header, rows (list, optional): A table for the page. (default: none)
-    """
+    r"""Draws graphs, molecules or images to a file."""
     check_picture(path)
     captions = [shortened(caption, _LETTERS) for caption in captions]
     if kind == "molecule":

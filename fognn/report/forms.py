@@ -62,14 +62,7 @@ def shortened(text: str, most: int) -> str:
 def text_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()
 ) -> str:
-    r"""Returns a table of plain text whose columns are as wide as their longest cell.
-
-    Args:
-        header (sequence of str): The names of the columns.
-        rows (iterable): The rows.
-        right (sequence of int, optional): The columns that are aligned to the right.
-            (default: none)
-    """
+    r"""Returns a table of plain text whose columns are as wide as their longest cell."""
     lines = [list(header), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
@@ -85,15 +78,7 @@ def text_table(
 
 @dataclass(frozen=True)
 class Table:
-    r"""A table with its title and its notes.
-
-    Args:
-        title (str): The title.
-        header (list): The names of the columns.
-        rows (list): The rows, a text for each column.
-        notes (list): Sentences about it.
-        right (sequence of int): The columns that are aligned to the right.
-    """
+    r"""A table with its title and its notes."""
 
     title: str
     header: list[str]
@@ -142,13 +127,7 @@ def _templates() -> Environment:
 
 
 def save_page(path: Path, template: str, **context: Any) -> None:
-    r"""Writes a page, whole or not at all.
-
-    Args:
-        path (Path): The file.
-        template (str): A file of ``fognn/report/templates``, without its suffix.
-        **context: The values that it names.
-    """
+    r"""Writes a page, whole or not at all."""
     text = _templates().get_template(f"{template}.html").render(context)
     with write_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -42,15 +42,7 @@ def notes_of(
     numbers: Mapping[tuple[str, ...], str],
     difference: str,
 ) -> list[str]:
-    r"""Returns sentences: which figure is shown, over what, what is ours, and what limits it.
-
-    Args:
-        lines (list): The rows of one dataset, of a frame of :mod:`fognn.experiments.results`.
-        at (str): Which epoch's test figure they show.
-        over (str): Which average.
-        numbers (mapping): A number such as ``"[1]"`` for each set of changed settings.
-        difference (str): What is subtracted from what: ``"FOG - host"``.
-    """
+    r"""Returns sentences: which figure is shown, over what, what is ours, and what limits it."""
     measured = [line for line in lines if line.entries]
     if not measured:
         return [f"Nothing is measured yet: see fognn reproduce {lines[0].table} --help."]

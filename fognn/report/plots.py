@@ -14,12 +14,11 @@ from fognn.experiments.tables import TABLES
 from fognn.experiments.wording import METRICS
 from fognn.report.forms import capital
 
-__all__ = ["Figure", "cost_figure", "curves_figure", "effect_figure", "results_figure"]
+__all__ = ["Figure", "curves_figure", "effect_figure", "results_figure"]
 
 _HOST, _FOG, _PAPER, _INK = "var(--line-0)", "var(--line-1)", "var(--soft)", "var(--ink)"
 _LINES = [f"var(--line-{number})" for number in range(6)]
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-_SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "hexagon")
 _CLEAR = "rgba(0,0,0,0)"
 _ABOVE, _BELOW = 0.16, -0.16  # the paper's figure and ours, beside the middle of a row
 _WIDEST = 2.5  # of the values' range: a wider interval is cut
@@ -39,15 +38,7 @@ class Points(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    r"""A figure on a page.
-
-    Args:
-        name (str): An identifier that no other figure on the page has.
-        caption (str): A description, also for screen readers.
-        height (int): The height in pixels.
-        json (str): The figure as plotly.js takes it, safe inside a :obj:`script` element.
-        wide (bool, optional): Whether it is as wide as the page. (default: :obj:`False`)
-    """
+    r"""A figure on a page."""
 
     name: str
     caption: str
@@ -58,12 +49,7 @@ class Figure:
 
 def results_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     r"""Returns a row for each network that is printed or measured: the paper's figure, each seed,
-    and the mean of several seeds with its interval; :obj:`None` without any.
-
-    Args:
-        frame (DataFrame): The networks of one dataset.
-        name (str): An identifier that no other figure on the page has.
-    """
+    and the mean of several seeds with its interval; :obj:`None` without any."""
     lines = [line for line in frame.itertuples() if line.entries or _printed(line) is not None]
     if not lines:
         return None
@@ -113,40 +99,6 @@ def effect_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     caption = f"{capital(title)}, for each seed: FOG is better {side} of 0."
     axis = _axis(title, zeroline=True, zerolinecolor=_INK, zerolinewidth=1.5)
     return _rows(name, caption, lines, points, axis, [0.0])
-
-
-def cost_figure(frame: pd.DataFrame, name: str, column: str, unit: str) -> Figure:
-    r"""Returns the mean of each network against what it costs, a line for each host.
-
-    Args:
-        column (str): The column of the cost: ``"seconds_per_epoch"`` or ``"parameters"``.
-        unit (str): What it counts.
-    """
-    hosts: dict[str, list[Any]] = {}
-    for line in frame.itertuples():
-        if line.entries:
-            host = line.network.partition(" ")[0].partition(",")[0].removesuffix("+FOG")
-            hosts.setdefault(host, []).append(line)
-    traces = [
-        go.Scatter(
-            x=[getattr(line, column) for line in lines],
-            y=[line.mean for line in lines],
-            name=host,
-            mode="lines+markers",
-            line={"color": ink, "width": 1.5},
-            marker={
-                **{"symbol": shape, "size": 11, "line": {"color": ink, "width": 2}},
-                "color": [ink if "FOG" in line.network else "var(--paper)" for line in lines],
-            },
-            text=[line.network for line in lines],
-            hovertemplate=f"%{{text}}<br>%{{y:.4f}}, %{{x:,.4~g}} {unit}<extra></extra>",
-        )
-        for (host, lines), ink, shape in zip(hosts.items(), _LINES * 4, _SHAPES * 4, strict=False)
-    ]
-    metric = METRICS[frame["metric"].iloc[0]]
-    caption = f"{capital(metric.axis)} ({metric.direction}) against {unit}. Full: with FOG."
-    axes = {"xaxis": _axis(unit, rangemode="tozero"), "yaxis": _axis(metric.axis)}
-    return _figure(name, caption, traces, 440, False, **axes)
 
 
 def curves_figure(frame: pd.DataFrame, name: str) -> Figure:

@@ -10,13 +10,12 @@ import pandas as pd
 from fognn.experiments.differences import difference_of, sentence_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable, run_entry
 from fognn.experiments.results import add_difference, figures_of, typed
-from fognn.experiments.search import Choice
 from fognn.experiments.tables import TABLES
 from fognn.experiments.wording import CLAIMS, METRICS, NONE, joined, pluralize
 from fognn.report.claims import RULE, Judgement, judge, read_frames
 from fognn.report.data import statistics_rows
 from fognn.report.forms import Table, capital, check_output, mebibytes, write_pages
-from fognn.report.plots import cost_figure, curves_figure, effect_figure, results_figure
+from fognn.report.plots import curves_figure, effect_figure, results_figure
 from fognn.report.tables import comparisons_table, paper_tables, rates_tables, read_comparisons
 from fognn.training.settings import flat
 
@@ -24,8 +23,6 @@ __all__ = ["build_run_report", "build_site", "write_comparisons"]
 
 Page = tuple[str, str, dict[str, Any]]  # name, template, context
 Part = dict[str, Any]  # of a page: a table, figures, runs
-_SHORT = {"few-shot": "Few-shot", "cifar-fs": "CIFAR-FS"}
-_UPPER = ("pattern", "cluster", "zinc", "tsp")
 _CLAIM = ["better, says the paper", "than", "advantage here", "95 % interval", "pairs"]
 _CLAIM += ["in the paper", "learning rates"]
 # Settings that do not make two runs different: the seed and the machine.
@@ -49,22 +46,20 @@ def build_site(results: str | Path, output: str | Path) -> Path:
 
 
 def _site(results: Path) -> Iterator[Page]:
-    frames = read_frames(results)
+    tables = read_frames(results)
     comparisons = read_comparisons(results)
     others = ledger_of("runs", results).entries()
-    menu = {"index": "Overview"} | {name: _short(name) for name in TABLES}
-    menu |= {"compare": "Other data"} if comparisons else {}
-    menu |= {"runs": "Other runs"} if others else {}
-    judged = judge(frames)
-    yield "index", "index", {"menu": menu} | _overview(frames, judged)
-    for name, frame in frames.items():
+    menu = {"index": "overview"} | {name: name for name in TABLES}
+    menu |= {"compare": "other data"} if comparisons else {}
+    menu |= {"runs": "other runs"} if others else {}
+    judged = judge(tables)
+    yield "index", "index", {"menu": menu} | _overview(tables, judged)
+    for name, frame in tables.items():
         yield name, "table", {"menu": menu} | _table_page(name, frame, judged, results)
     if comparisons:
-        table = comparisons_table({name: frame for name, (frame, _) in comparisons.items()})
-        parts = [
-            _comparison(number, frame, sentence_of(frame), choices)
-            for number, (frame, choices) in enumerate(comparisons.values())
-        ]
+        table = comparisons_table(comparisons)
+        frames = list(comparisons.values())
+        parts = [_comparison(n, frame, sentence_of(frame)) for n, frame in enumerate(frames)]
         yield "compare", "compare", {"menu": menu} | _page("FOG on other data", parts, table=table)
     if others:
         yield "runs", "table", {"menu": menu} | _runs_page(others, "Runs that are in no table")
@@ -98,7 +93,7 @@ def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path
     """
     answers = answers if isinstance(answers, list | tuple) else [answers]
     parts = [
-        _comparison(number, one.frame, one.sentence, one.choices, one.notes, one.about)
+        _comparison(number, one.frame, one.sentence, one.notes, one.about)
         for number, one in enumerate(answers)
     ]
     title = title or (parts[0]["title"] if len(parts) == 1 else "Does FOG help?")
@@ -163,10 +158,6 @@ def _says(frame: pd.DataFrame) -> str:
     return f"{pluralize(len(pairs), what)}: FOG is {parts}.{note}"
 
 
-def _short(name: str) -> str:
-    return name.upper() if name in _UPPER else _SHORT.get(name, capital(name))
-
-
 # --- a table ---
 
 
@@ -177,9 +168,6 @@ def _table_page(
     groups = list(frame.groupby("data", sort=False))
     for number, ((data, own), table) in enumerate(zip(groups, paper_tables(frame), strict=True)):
         part = _part(own, number, table, data if len(groups) > 1 else "")
-        if any(own["entries"]) and name != "controls":  # which has too many of nearly equal times
-            cost = ("parameters",) * 2 if name == "widths" else ("seconds_per_epoch", "s an epoch")
-            part["figures"].append(cost_figure(own, f"cost-{number}", *cost))
         parts.append(part)
     printed, title = TABLES[name].number, capital(TABLES[name].title)
     return _page(
@@ -203,7 +191,7 @@ def _part(frame: pd.DataFrame, number: int, table: Table, title: str) -> Part:
 
 def _run_table(entries: Sequence[LedgerEntry]) -> Table:
     header = ["network", "seed", "validation", "test", "best epoch", "epochs", "s/epoch"]
-    header += ["memory", "commit", "command"]
+    header += ["commit", "command"]
     rows = []
     for entry in entries:
         result, metric = entry.result, METRICS[entry.result["metric"]]
@@ -211,7 +199,7 @@ def _run_table(entries: Sequence[LedgerEntry]) -> Table:
         cells = [entry.label, str(entry.seed), metric.number(result["val"]["best"]["items"])]
         cells += [metric.number(test["best"]["items"]) if test else NONE]
         cells += [str(result["best_epoch"]), str(result["epochs"])]
-        cells += [f"{result['seconds_per_epoch']:.2f}", mebibytes(result.get("peak_memory"))]
+        cells += [f"{result['seconds_per_epoch']:.2f}"]
         rows.append([*cells, str(result.get("commit") or NONE)[:8], str(result["command"])])
     note = "Validation and test: at the best validation epoch, over all items."
     return Table("All runs, and the command that repeats each", header, rows, [note])
@@ -307,7 +295,6 @@ def _comparison(
     number: int,
     frame: pd.DataFrame,
     sentence: str,
-    choices: Sequence[Choice],
     notes: Sequence[str] = (),
     about: Mapping[str, Any] | None = None,
 ) -> Part:
@@ -322,25 +309,4 @@ def _comparison(
         "verdicts": verdicts,
         "notes": notes,
         "about": statistics_rows(dict(about or {})),
-        "searches": _searches(choices),
     }
-
-
-def _searches(choices: Sequence[Choice]) -> Table:
-    rates = sorted({trial.lr for choice in choices for trial in choice.tried}, reverse=True)
-    rows = []
-    for choice in choices:
-        metric = METRICS[choice.metric]
-        scores = {
-            trial.lr: "failed" if trial.score is None else metric.number(trial.score)
-            for trial in choice.tried
-        }
-        cells = [scores.get(rate, "") + " *" * (rate == choice.lr) for rate in rates]
-        rows.append([choice.label, *cells])
-    note = (
-        "Each network tried the same learning rates with the first seed. The one with the best "
-        "validation metric at its best epoch, marked with a star, was taken for all seeds. The "
-        "test split was not used."
-    )
-    header = ["network", *(f"{rate:g}" for rate in rates)]
-    return Table("Validation metric of each learning rate", header, rows, [note])

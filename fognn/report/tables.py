@@ -11,7 +11,7 @@ from fognn.experiments.differences import Difference, difference_of
 from fognn.experiments.ledger import ledger_of, readable
 from fognn.experiments.results import compare_frame, table_csv, table_frame
 from fognn.experiments.rows import get_row, name_of, rows
-from fognn.experiments.search import Choice, choices_of, rates_frame
+from fognn.experiments.search import choices_of, rates_frame
 from fognn.experiments.tables import TABLES, label_of
 from fognn.experiments.wording import METRICS, NONE, Metric, pluralize
 from fognn.models import list_models
@@ -60,8 +60,7 @@ def report_table(
         if table == "rates":
             found = rates_tables(results)
         elif table == "compare":
-            frames = {name: frame for name, (frame, _) in read_comparisons(results).items()}
-            found = [comparisons_table(frames)]
+            found = [comparisons_table(read_comparisons(results))]
         else:
             found = [claims_table(read_frames(results))]
         return "\n\n".join(one.to(form) for one in found)
@@ -79,13 +78,7 @@ def paper_tables(
     over: str | None = None,
     difference: str | None = None,
 ) -> list[Table]:
-    r"""Returns a table for each dataset of a table of the paper, or of our own.
-
-    Args:
-        frame (DataFrame): Its networks, see :func:`fognn.experiments.results.table_frame`.
-        at, over (str, optional): The arguments with which the frame was made.
-        difference (str, optional): What is subtracted from what: ``"FOG - host"``.
-    """
+    r"""Returns a table for each dataset of a table of the paper, or of our own."""
     about = TABLES[frame["table"].iloc[0]]
     at, over = at or about.at, over or about.over
     difference = difference or about.difference
@@ -217,26 +210,21 @@ def _difference(found: Difference | None, metric: Metric) -> str:
 _COMPARE = ["data", "host", "metric", "alone", "with FOG", "FOG − host", "95 % interval", "over"]
 
 
-def read_comparisons(results: Path) -> dict[str, tuple[pd.DataFrame, list[Choice]]]:
-    r"""Reads each comparison: its networks with the chosen learning rates, see
-    :func:`fognn.experiments.results.compare_frame`, and its searches."""
+def read_comparisons(results: Path) -> dict[str, pd.DataFrame]:
+    r"""Reads the networks of each comparison with the learning rates that were chosen, see
+    :func:`fognn.experiments.results.compare_frame`."""
     found = {}
     for file in sorted((results / "compare").glob("*.jsonl")):
         table = table_of(file.stem)
         choices = choices_of(table, results).entries()
-        entries = chosen_entries(ledger_of(table, results).entries(), choices)
-        if entries:
-            found[file.stem] = (compare_frame(entries), choices)
+        if entries := chosen_entries(ledger_of(table, results).entries(), choices):
+            found[file.stem] = compare_frame(entries)
     return found
 
 
 def comparisons_table(frames: Mapping[str, pd.DataFrame]) -> Table:
     r"""Returns a row for each host of each comparison: the host, the host with FOG, and their
-    difference.
-
-    Args:
-        frames (dict): The networks of each comparison, by its name.
-    """
+    difference."""
     cells = []
     for name, frame in frames.items():
         lines: list[Any] = list(frame.itertuples())
@@ -269,11 +257,7 @@ def _compared(host: Any, fog: Any) -> list[str]:
 
 
 def report_models(pattern: str = "*") -> str:
-    r"""Returns a table of the networks, with their numbers of parameters in the paper's tables.
-
-    Args:
-        pattern (str, optional): A shell pattern for their names. (default: :obj:`"*"`)
-    """
+    r"""Returns a table of the networks, with their numbers of parameters in the paper's tables."""
     names = list_models(pattern)
     if not names:
         raise ValueError(f"pattern must match a network, got {pattern!r}; see fognn models")
