@@ -1,13 +1,12 @@
 """Runs of a comparison without training."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import Any
 
 from ledger_entries import scores_of
 
-from fognn.experiments.compared import ComparedRun
 from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.pool import Job, Outcome, Summary
+from fognn.experiments.reproduce import Summary
 from fognn.experiments.tables import Run, portable
 
 Scores = Callable[[Run], tuple[float, float] | str]
@@ -16,7 +15,6 @@ Scores = Callable[[Run], tuple[float, float] | str]
 def compared_entry(planned: Run, val: float, test: float | None) -> LedgerEntry:
     """A finished run with these metrics at the best epoch over items; all its other figures are
     far from them."""
-    config = portable(planned.config)
 
     def scores(best: float) -> dict[str, dict[str, float]]:
         return {
@@ -26,32 +24,28 @@ def compared_entry(planned: Run, val: float, test: float | None) -> LedgerEntry:
 
     found = None if test is None else scores(test)
     result = {"train": scores(val), "val": scores(val), "test": found, "stopped": "epochs"}
+    config = portable(planned.config)
     return scores_of(planned, config, parameters=10_000, peak_memory=300 * 2**20, **result)
 
 
-class FakeTraining:
-    """Adds runs to the ledger: ``scores(run)`` is its validation and its test metric, or the
-    reason why it fails."""
+def fake_training(scores: Scores, trained: list[Run]) -> Callable[..., Summary]:
+    """A ``Sweep.train`` that adds runs to the ledger: ``scores(run)`` is its validation and its
+    test metric, or the reason why it fails."""
 
-    def __init__(self, results: Path, scores: Scores) -> None:
-        self.results, self.scores = results, scores
-        self.trained: list[Run] = []
-        self.after: Callable[[int], None] = lambda count: None
-
-    def __call__(self, some: Sequence[Run], *_: object, **__: object) -> Summary:
-        trained, failed, skipped = [], [], []
-        for run in some:
-            assert isinstance(run, ComparedRun)
-            ledger = ledger_of(run.table, self.results)
+    def train(sweep: Any, planned: Sequence[Run]) -> Summary:
+        new, failed, skipped = [], {}, []
+        for run in planned:
+            ledger = ledger_of(run.table, sweep.results)
             if run.key in {entry.key for entry in ledger.entries()}:
                 skipped.append(run.key)
                 continue
-            self.trained.append(run)
-            found = self.scores(run)
+            trained.append(run)
+            found = scores(run)
             if isinstance(found, str):
-                failed.append(Outcome(Job(run.key, run.config, Path()), found))
+                failed[run.key] = found
             else:
                 ledger.add(compared_entry(run, *found))
-                trained.append(run.key)
-        self.after(len(trained) + len(failed))
-        return Summary(tuple(trained), tuple(skipped), tuple(failed), 1.0)
+                new.append(run.key)
+        return Summary(tuple(new), tuple(skipped), failed, 1.0)
+
+    return train

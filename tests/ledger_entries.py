@@ -32,30 +32,20 @@ def scores_of(planned: Run, config: Config, **result: Any) -> LedgerEntry:
     """A line of two epochs with a result."""
     metric = config.training.metric
     names = {name: getattr(planned, name) for name in ("key", "table", "row", "variant", "label")}
+    about = {"model": config.model.name, "data": config.data.name, "seed": config.seed}
+    content = {
+        **about, "metric": metric, "higher_is_better": metric not in ("mae", "rmse"),
+        "epochs": 2, "best_epoch": 1, "seconds_per_epoch": 1.5, "seconds": 3.0, "spread": None,
+        "folds": [], "stopped": "rate", "command": "fognn train", "device": "cpu", "threads": 1,
+        "ranks": 1, "versions": {}, "machine": {"cpu": "Abacus 3000"},
+        "commit": "0123456789abcdef",
+    }  # fmt: skip
     columns = ("lr", "train_loss", "val_loss", "train", "seconds")
     return LedgerEntry(
         **names,
-        model=config.model.name,
-        data=config.data.name,
-        seed=config.seed,
+        **about,
         config=config.to_dict(),
-        result={
-            "metric": metric,
-            "higher_is_better": metric not in ("mae", "rmse"),
-            "epochs": 2,
-            "best_epoch": 1,
-            "seconds_per_epoch": 1.5,
-            "seconds": 3.0,
-            "spread": None,
-            "folds": [],
-            "stopped": "rate",
-            "command": "fognn train",
-            "device": "cpu",
-            "threads": 1,
-            "machine": {"cpu": "Abacus 3000"},
-            "commit": "0123456789abcdef",
-        }
-        | result,
+        result=content | result,
         curve={"epoch": [1, 2], "val": [0.5, 0.4]} | {name: [0.5, 0.4] for name in columns},
         finished="2026-01-02T03:04:05+00:00",
     )
@@ -63,9 +53,7 @@ def scores_of(planned: Run, config: Config, **result: Any) -> LedgerEntry:
 
 def fold_entry(planned: TableRun, best: Sequence[float], last: Sequence[float]) -> LedgerEntry:
     """A run over folds, with these accuracies at the best epoch and at the last one."""
-    vals = [
-        {"best": _both(b), "last": _both(a)} for b, a in zip(best, last, strict=True)
-    ]  # fmt: skip
+    vals = [{"best": _both(b), "last": _both(a)} for b, a in zip(best, last, strict=True)]
     return entry(
         planned,
         0.0,

@@ -19,7 +19,7 @@ def use_small_rows(patch: pytest.MonkeyPatch) -> None:
     own = tuple(dataclasses.replace(row, **SMALL) for row in _rows("extra_rows"))
     # fognn.experiments has a function of this name
     module = import_module("fognn.experiments.rows")
-    patch.setattr(module, "_rows", lambda name: own if "own" in name else _rows(name))
+    patch.setattr(module, "_rows", lambda name: own if "extra" in name else _rows(name))
     # It remembers the runs of the rows.
     patch.setattr("fognn.experiments.tables._known_runs", _known_runs.__wrapped__)
 
