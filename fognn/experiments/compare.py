@@ -303,9 +303,13 @@ def _named(
             continue
         pair = tuple(host) if isinstance(host, tuple | list) else ()
         if len(pair) != 2 or not all(isinstance(net, Module) for net in pair):
+            got = (
+                f"the class {net.__name__}" if isinstance(net, type) else type(net).__name__
+                for net in pair or (host,)
+            )
             raise ValueError(
                 "compare: hosts must be names, or pairs of a network and the same with FOG "
-                f"(torch.nn.Module), got {host!r}"
+                f"(torch.nn.Module), got {', '.join(got)}"
             )
         names = (module_name(pair[0]), module_name(pair[1]))
         given |= {name: {"module": net} for name, net in zip(names, pair, strict=True)}

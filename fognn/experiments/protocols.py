@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -138,11 +139,15 @@ def protocol(
 def command_of(config: Config) -> str:
     r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with the dataset,
     the network, the seed, and each setting that differs from :func:`protocol`. Your own file is
-    given without its folder. A run of Python objects has a call in place of a command."""
+    given relative to the working directory, or without its folder if it is not in there. A run of
+    Python objects has a call in place of a command."""
     if is_python_name(config.data.name) or is_python_name(config.model.name):
         return f"fognn.train(data, model, seed={config.seed}, ...) in Python, with the same objects"
     data, model, own = config.data, config.model.name, is_user_data(config.data)
     name = user_data_name(data) if own else data.name.lower()
+    if own and Path(data.name).is_relative_to(Path.cwd()):
+        name = str(Path(data.name).relative_to(Path.cwd()))
+        name = name if is_user_data(DataConfig(name)) else f"./{name}"  # a folder
     if few_shot(data):
         name = f"{name}-{data.n_way}way-{data.k_shot}shot"
     usual = _own_start(data, model, config.seed) if own else protocol(name, model, config.seed)

@@ -74,7 +74,7 @@ def test_both_networks_differ_in_one_thing() -> None:
 def test_each_network_takes_its_best_rate_for_all_seeds(fake: Fake) -> None:
     def scores(run: Run) -> tuple[float, float]:
         rate, seed = run.config.training.lr, run.config.seed
-        val = abs(rate - (0.001 if fog(run) else 0.003))
+        val = abs(rate - (0.001 if fog(run) else 0.003)) + (0.1 if fog(run) else 0.2)
         return val, 0.30 + 0.01 * seed if fog(run) else 0.40 + 0.013 * seed
 
     trained = fake(scores)
@@ -115,7 +115,9 @@ def test_a_given_time(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter(range(0, 1000, 5))
     monkeypatch.setattr("fognn.experiments.compare.clock.monotonic", lambda: next(seconds))
     fake(lambda run: (0.1, 0.4))
-    result = fognn.compare("graphs.npz", ["gcn"], None, 6000, time="30s", quiet=True, **{"lr": 1e-3})
+    result = fognn.compare(
+        "graphs.npz", ["gcn"], None, 6000, time="30s", quiet=True, **{"lr": 1e-3}
+    )
     assert 1 < result.seeds < 5
     assert result.notes == (f"{result.seeds} seeds in the time of 30s",)
 
@@ -164,7 +166,7 @@ def labelled(count: int, ones: int) -> list[Data]:
 
 
 def test_pairs_of_own_networks() -> None:
-    pair = Net(GCNConv(8, 8)), Net(WithFOG(GCNConv(8, 4), 8, 4, fog_channels=4))
+    pair = Net(GCNConv(8, 8)), Net(WithFOG(GCNConv(8, 4), 4))
     data = {"train": labelled(20, 10), "val": labelled(10, 5), "test": labelled(10, 5)}
     before = [value.clone() for value in pair[0].parameters()]
     result = fognn.compare(data, [pair], 2, **SHORT)
@@ -188,7 +190,7 @@ def test_a_network_that_learns_nothing_is_named() -> None:
 def test_changed_data_need_another_name() -> None:
     fognn.compare("graphs.npz", ["gcn"], 1, 4000, **SHORT)
     write_graphs("graphs.npz", molecules(30, seed=1))
-    with pytest.raises(ValueError, match="data 'graphs.npz' have changed|have changed since"):
+    with pytest.raises(ValueError, match="have changed since"):
         fognn.compare("graphs.npz", ["gcn"], 1, 4000, **SHORT)
 
 

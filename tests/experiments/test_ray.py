@@ -38,7 +38,9 @@ def test_a_task_sends_its_files_back(tmp_path: Path, tiny_plan: Plan) -> None:
     assert metrics(tmp_path / "run") == metrics(tmp_path / "alone")
     # An unfinished run is sent along, and resumed.
     (longer,) = tiny_plan(1, 4)
-    reason, files = task(longer, tmp_path / "other", {k: v for k, v in files.items() if k != "result.json"})
+    reason, files = task(
+        longer, tmp_path / "other", {k: v for k, v in files.items() if k != "result.json"}
+    )
     assert reason == ""
     assert b"resumes after epoch 2" in files["log.txt"]
 
