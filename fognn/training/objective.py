@@ -229,7 +229,7 @@ class Meter:
 
     def _majority(self) -> float:
         counts = _sum(self.counts, self.fabric)
-        if self.name == "roc_auc":
+        if self.name == "roc_auc" or not bool(counts.any()):
             return 0.5
         if self.name == "accuracy":
             return float(counts.amax(1).sum() / counts.sum())
@@ -245,12 +245,13 @@ class Meter:
 
     def state_dict(self) -> dict[str, Tensor]:
         r"""Returns the state, to resume within an epoch."""
-        return {"sums": self.sums, **self.metric.state_dict()}
+        return {"sums": self.sums, "counts": self.counts, **self.metric.state_dict()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         r"""Restores the state of :meth:`state_dict`."""
         state = dict(state)
         self.sums.copy_(state.pop("sums"))
+        self.counts.copy_(state.pop("counts", self.counts))
         self.metric.load_state_dict(state)
 
 

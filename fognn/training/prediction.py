@@ -105,16 +105,12 @@ def evaluate(
         run (str): A run folder, a checkpoint in one, or the name of kept weights, such as
             ``"zinc/gcn+fog"``, see :func:`fognn.load`.
         split (str, optional): ``"train"``, ``"val"`` or ``"test"``. (default: :obj:`"test"`)
-        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
-            for kept weights the one that is kept, see :func:`fognn.load`)
-        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`"auto"`)
-        threads (int, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`None`)
-        data (str, optional): The folder with the files of the datasets, if it is not that of the
-            training. (default: :obj:`None`)
-        batch_size (int, optional): Number of graphs, or of nodes with sampled neighbours, in a
-            batch. The average over batches depends on it. (default: that of the training)
+        checkpoint (str, optional): ``"best"`` or ``"last"``, as in :func:`fognn.load`.
+        device, threads (optional): As in :class:`~fognn.training.MachineConfig`.
+        data (str, optional): The folder with the files of the datasets. (default: that of the
+            training)
+        batch_size (int, optional): The average over batches depends on it. (default: that of the
+            training)
 
     Returns:
         The loss, and the metric over batches and over items, with the names of the columns of
@@ -163,6 +159,7 @@ def predict(
     device: str = "auto",
     threads: int | None = None,
     data: str | Path | None = None,
+    module: Module | None = None,
 ) -> Predictions:
     r"""Predicts with a trained network.
 
@@ -180,29 +177,27 @@ def predict(
             :class:`~torch_geometric.data.Data`, a list of them, or a dataset of PyG.
         split (str, optional): In place of ``source``: a split of the data of the run, ``"train"``,
             ``"val"`` or ``"test"``; the result has the truth, too. (default: :obj:`None`)
-        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`;
-            for kept weights the one that is kept, see :func:`fognn.load`)
+        checkpoint (str, optional): ``"best"`` or ``"last"``, as in :func:`fognn.load`.
         smiles_column (str, optional): csv file: the column of the SMILES strings.
             (default: that of the training)
         skip_bad (bool, optional): csv file: whether to skip lines that cannot be read.
             (default: that of the training)
         batch_size (int, optional): Number of graphs in a batch; of nodes, for a run with sampled
             neighbours. (default: :obj:`128`)
-        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`"auto"`)
-        threads (int, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`None`)
+        device, threads (optional): As in :class:`~fognn.training.MachineConfig`.
         data (str, optional): The folder with the files of the datasets, for ``split``.
             (default: that of the training)
+        module (torch.nn.Module, optional): The network, if it was given to :func:`fognn.train`.
+            (default: :obj:`None`)
     """
     checks.int_in_range("predict", "batch_size", batch_size, 1)
     if (source is None) == (split is None):
         raise ValueError("predict: source or split must be given, and not both")
-    net, config, task = load_run(run, checkpoint)
+    net, config, task = load_run(run, checkpoint, module)
     if task is None:
         raise ValueError(
-            f"predict: run must not be of a few-shot network, got {str(run)!r}: use fognn predict "
-            "RUN --support DIR --query IMAGE (fognn.training.predict_images)"
+            f"predict: run must not be of a few-shot network, got {str(run)!r}: use "
+            "fognn.training.predict_images, or --support and --query"
         )
     truth, chosen = None, None
     if split is not None:

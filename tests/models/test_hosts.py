@@ -85,7 +85,7 @@ def test_edge_features() -> None:
     assert not torch.allclose(out, net(x, edge_index, -e))
     perm = torch.randperm(30)
     torch.testing.assert_close(net(x, edge_index[:, perm], e[perm]), out)
-    with pytest.raises(ValueError, match=r"edge_tokens or edge_channels for 'gine\+fog'$"):
+    with pytest.raises(ValueError, match=r"edge_tokens or edge_channels for 'gine\+fog'"):
         create_model("gine+fog", Task("node", out_channels=3, node_channels=4))
 
 

@@ -32,7 +32,7 @@ def test_auto_is_the_fastest_that_is_there(
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    with pytest.raises(ValueError, match=r"that this machine has \(cpu, mps\), got 'cuda'"):
+    with pytest.raises(ValueError, match=r"device .* got 'cuda'"):
         device_of("cuda")
 
 

@@ -26,8 +26,8 @@ def check(result: Result, folder: Path, split: str, at: str, **rest: Any) -> Non
     found = evaluate(folder, split, at, threads=1, **rest)
     expected = {k if k == "loss" else f"{result.metric}_{k}": v for k, v in scores.items()}
     assert {"loss", f"{result.metric}_batches", f"{result.metric}_items"} <= expected.keys()
-    assert {name: found[name] for name in expected} == expected
-    assert found.keys() - expected.keys() <= {"accuracy_interval"}  # metrics.csv has none
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-9)
+    assert found.keys() - expected.keys() <= {"accuracy_interval", f"{result.metric}_majority"}
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +118,9 @@ def test_wrong_arguments(cluster: Result, tmp_path: Path) -> None:
         evaluate(cluster.folder, "dev")
     with pytest.raises(ValueError, match=r"checkpoint must be .*best.*last.* got 'first'"):
         evaluate(cluster.folder, checkpoint="first")
-    with pytest.raises(ValueError, match=r"machine\.device must be one of .* got 'tpu'"):
+    with pytest.raises(ValueError, match=r"machine\.device: .* got 'tpu'"):
         evaluate(cluster.folder, device="tpu")
-    with pytest.raises(ValueError, match=r"machine\.threads must be .* got 0"):
+    with pytest.raises(ValueError, match=r"machine\.threads: .* got 0"):
         evaluate(cluster.folder, threads=0)
     with pytest.raises(ValueError, match="run must be a run folder or a checkpoint"):
         evaluate(tmp_path)
@@ -133,7 +133,7 @@ def test_evaluation_changes_no_weights(cluster: Result) -> None:
     fabric = Fabric(accelerator="cpu", devices=1)
     training = TrainingConfig("balanced_cross_entropy", "balanced_accuracy")
     scores = evaluate_model(net, open_split(config, "val"), training, 6, fabric)
-    assert set(scores) == {"loss", "batches", "items"}
+    assert {"loss", "batches", "items"} <= scores.keys()
     for name, value in net.state_dict().items():
         assert torch.equal(value, before[name]), f"{name}: BatchNorm must not learn from it"
     assert all(value.grad is None for value in net.parameters())

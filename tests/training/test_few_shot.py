@@ -89,7 +89,7 @@ def test_the_interval_is_over_episodes(data: Path, whole: Result) -> None:
 def test_graphs_have_no_interval(tmp_path: Path) -> None:
     result = fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
     assert result.test is not None
-    assert result.test["best"].keys() == {"loss", "batches", "items"}
+    assert result.test["best"].keys() == {"loss", "batches", "items", "majority"}
 
 
 def test_validation_and_test_have_the_same_episodes_for_every_seed(data: Path) -> None:

@@ -13,6 +13,7 @@ from fognn.data import FullGraphLoader, NeighborLoader
 from fognn.experiments import protocol
 from fognn.training import Config, Stopped, fit, loop
 from fognn.training.data import data_fingerprint, fingerprint, folds_of, open_split
+from fognn.training.user_data import open_data
 
 NODES = 60
 
@@ -62,7 +63,8 @@ def test_a_resumed_run_has_the_same_neighbours(
 
 def test_the_loaders(file: Path) -> None:
     whole = config_of(file)
-    train, val = open_split(whole, "train"), open_split(whole, "val")
+    data = open_data(whole.data)
+    train, val = (open_split(whole, split, data=data) for split in ("train", "val"))
     assert isinstance(train, FullGraphLoader)
     assert isinstance(val, FullGraphLoader)
     assert train.graph is val.graph  # sorted once

@@ -102,7 +102,7 @@ def test_a_cosine_cannot_be_extended(tmp_path: Path) -> None:
     result = fit(tiny(**MODERN), tmp_path / "run", quiet=True)
     before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     longer = tiny(**MODERN, training__epochs=5)
-    with pytest.raises(ValueError, match=r"training.epochs must be 3 .* 'cosine' .* got 5"):
+    with pytest.raises(ValueError, match=r"training\.epochs: 3 and 5"):
         fit(longer, tmp_path / "run", quiet=True)
     assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
     assert Result.read(tmp_path / "run") == result
