@@ -2,7 +2,7 @@ r"""The datasets of the paper in one table: their classes, files and published s
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,42 +29,23 @@ _CLASSES: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    r"""A dataset of the paper.
+    r"""A dataset of the paper, as :obj:`catalog.toml` describes it."""
 
-    Args:
-        name (str): Its name in the paper.
-        make (callable): Its class.
-        kind (str): The kind of drawing: :obj:`"pattern"`, :obj:`"cluster"`, :obj:`"molecule"`,
-            :obj:`"tour"`, :obj:`"network"` or :obj:`"images"`.
-        task (str): The task, in words.
-        size (str): The number of graphs; for few-shot data classes x images.
-        licence (str): Its licence.
-        origin (str): Where it comes from.
-        publication (str): The source of the published statistics.
-        published (dict): For each split, and :obj:`"all"` for all of them together, its published
-            statistics by their names in :mod:`fognn.data.statistics`, as they were printed.
-        files (list): Sets of files, by their paths in the data folder or in the cache; each set is
-            enough to have the dataset.
-        downloads (bool): Whether it is downloaded if it is not there.
-        splits (list): The splits; empty for a dataset without splits.
-        generated (bool): Whether it is generated and needs no files.
-        note (str): Why numbers here may differ from the published ones.
-    """
-
-    name: str
-    make: Callable[..., Any]
-    kind: str
-    task: str
+    name: str  # in the paper
+    make: Callable[..., Any]  # its class
+    kind: str  # of drawing: "pattern", "cluster", "molecule", "tour", "network" or "images"
+    task: str  # in words
     size: str
     licence: str
     origin: str
-    publication: str
+    publication: str  # the source of the published statistics
+    # For each split and for "all": statistics by their names in fognn.data.statistics, as printed.
     published: Mapping[str, Mapping[str, str]]
-    files: Sequence[Sequence[str]] = ()
-    downloads: bool = False
-    splits: Sequence[str] = field(default=("train", "val", "test"))
-    generated: bool = False
-    note: str = ""
+    files: Sequence[Sequence[str]] = ()  # sets of paths; each set is enough to have the dataset
+    downloads: bool = False  # whether it is downloaded if it is not there
+    splits: Sequence[str] = ("train", "val", "test")  # empty for a dataset without splits
+    generated: bool = False  # whether it is generated and needs no files
+    note: str = ""  # why numbers here may differ from the published ones
 
     def open(self, split: str | None = None, data: str | Path | None = None) -> Any:
         r"""Opens one split; :obj:`None` for a dataset that has no splits."""

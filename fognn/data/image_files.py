@@ -20,11 +20,7 @@ def class_folders(folder: Path) -> dict[str, list[Path]]:
     r"""Returns the image files of each class, from a folder with one subfolder for each class.
 
     Classes and files are in the order of their names. Hidden files, and those that systems add
-    (``Thumbs.db``), are skipped.
-
-    Args:
-        folder (Path): The folder.
-    """
+    (``Thumbs.db``), are skipped."""
     if not folder.is_dir():
         raise FileError(f"support must name an existing folder, got {str(folder)!r}")
     entries = _entries(folder)

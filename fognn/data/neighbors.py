@@ -61,9 +61,6 @@ class FullGraphLoader:
         batch.mask = self.mask
         yield batch
 
-    def __repr__(self) -> str:
-        return f"FullGraphLoader({int(self.mask.sum())} of {self.graph.num_nodes} nodes)"
-
 
 class NeighborLoader:
     r"""Batches of the nodes of a split (seeds), each with a sampled neighbourhood.

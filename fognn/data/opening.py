@@ -76,7 +76,8 @@ def open_user_data(
         )
     path = user_path(source)
     if is_csv(path):
-        return _of_csv(path, smiles, target, split_column, task, skip_bad)
+        options = {"smiles_column": smiles, "task": task, "skip_bad": skip_bad}
+        return _of_csv(path, target, split_column, **options)
     if split_column is not None:
         raise ValueError(f"data.split_column must be None for {path}, which is not a csv file")
     return _of_parts(str(path), {"all": read_graphs(path)}, task)
@@ -86,16 +87,9 @@ def fill_inputs(
     graphs: Sequence[Data], node_input: str | None = None
 ) -> tuple[list[Data], str, list[str]]:
     r"""Returns graphs that all have :obj:`x`. Graphs without node features get the logarithm of
-    1 + in-degree; or the constant 1, if all nodes have the same degree.
-
-    Args:
-        graphs (sequence of Data): The graphs.
-        node_input (str, optional): ``"x"``, ``"degree"`` or ``"constant"``, for graphs without
-            :obj:`x`. (default: chosen as above)
-
-    Returns:
-        Copies of the graphs, the input, and what to tell the user.
-    """
+    1 + in-degree; or the constant 1, if all nodes have the same degree, unless ``node_input``
+    (``"degree"`` or ``"constant"``) says which. Returns copies of the graphs, the input, and what
+    to tell the user."""
     new = [copy(graph) for graph in graphs]
     if new[0].x is not None:
         return new, "x", []
@@ -241,15 +235,8 @@ def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | N
     return labelled.nonzero().flatten(), masks
 
 
-def _of_csv(
-    path: Path,
-    smiles: str,
-    target: str | None,
-    split_column: str | None,
-    task: str,
-    skip_bad: bool,
-) -> UserData:
-    table = read_molecules(path, smiles, target or "", split_column, task, skip_bad)
+def _of_csv(path: Path, target: str | None, split_column: str | None, **options: Any) -> UserData:
+    table = read_molecules(path, target_column=target or "", split_column=split_column, **options)
     if table.targets is None or not table.graphs:
         raise ValueError(
             f"{path} must have at least {FEWEST} graphs, to train, validate and test on, got none"

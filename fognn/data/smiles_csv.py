@@ -61,7 +61,8 @@ def read_molecules(
         smiles_column (str, optional): The column of the SMILES strings; its case does not count if
             only one column has the name. (default: :obj:`"smiles"`)
         target_column (str, optional): The column, or columns with commas between them, that become
-            :obj:`y`. (default: :obj:`None`)
+            :obj:`y`: numbers and yes/no are float32, ``[1]`` or ``[1, columns]`` with NaN for gaps;
+            classes are int64, ``[1]``. (default: :obj:`None`)
         split_column (str, optional): The column that assigns molecules to splits.
             (default: :obj:`None`)
         task (str, optional): The kind of the targets, see

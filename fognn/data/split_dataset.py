@@ -121,13 +121,8 @@ def slices_of(counts: NDArray[Any] | Tensor) -> Tensor:
 def flatten(
     graphs: Iterable[dict[str, Tensor]], per_edge: tuple[str, ...] = ("edge_attr",)
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    r"""Joins graphs to flat tensors, their edges sorted by target, then source.
-
-    Args:
-        graphs (iterable): The tensors of each graph, all under the same names.
-        per_edge (tuple, optional): The names whose rows belong to edges and are sorted with them.
-            (default: :obj:`("edge_attr",)`)
-    """
+    r"""Joins graphs, each a dict of tensors, to flat tensors, their edges sorted by target, then
+    source. The rows of :obj:`per_edge` belong to edges and are sorted with them."""
     parts: dict[str, list[Tensor]] = {}
     for graph in graphs:
         source, target = graph["edge_index"]

@@ -40,42 +40,23 @@ def random_walks(graph: Data, steps: int) -> Tensor:
 class UserData:
     r"""The user's graphs, all of one form. It is opened once, by :func:`open_user_data`.
 
-    Args:
-        name (str): The file, the folder, the name of a dataset of PyG; or ``"python:..."`` with a
-            checksum of the content of each split, for Python objects.
-        graphs (list): The graphs, with :obj:`x`, :obj:`edge_index`, :obj:`y`, and :obj:`edge_attr`
-            if there are edge features.
-        level (str): Whether a row of :obj:`y` belongs to a ``"graph"``, a ``"node"`` or an
-            ``"edge"``.
-        targets (Targets): The kind of the targets, with the names of columns or classes.
-        node_input (str, optional): ``"x"``; or what takes its place in graphs without it,
-            ``"degree"`` or ``"constant"``. (default: :obj:`"x"`)
-        smiles (list, optional): The molecules. (default: :obj:`[]`)
-        rows (list, optional): The number of each molecule in its file. (default: :obj:`[]`)
-        skipped (list, optional): The numbers of molecules that are left out. (default: :obj:`[]`)
-        bad (int, optional): How many of these could not be read. (default: :obj:`0`)
-        given (dict, optional): The splits that the data have themselves: indices of graphs.
-            (default: :obj:`None`)
-        nodes (torch.Tensor, optional): If the data are one graph whose nodes are divided into
-            splits, the nodes that have a label. (default: :obj:`None`)
-        masks (dict, optional): The splits of the nodes, ``[nodes, splits]``.
-            (default: :obj:`None`)
-        notes (list, optional): What was found in the data, for the user. (default: :obj:`[]`)
-    """
+    Its :obj:`name` is the file, the folder, or the name of a dataset of PyG; or ``"python:..."``
+    with a checksum of the content of each split in order, for Python objects."""
 
     name: str
-    graphs: list[Data]
-    level: str
+    graphs: list[Data]  # with x, edge_index, y, and edge_attr if there are edge features
+    level: str  # whether a row of y belongs to a "graph", a "node" or an "edge"
     targets: Targets
-    node_input: str = "x"
+    node_input: str = "x"  # or "degree" or "constant", which take its place in graphs without it
     smiles: list[str] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    skipped: list[int] = field(default_factory=list)
-    bad: int = 0
-    given: dict[str, Tensor] | None = None
+    rows: list[int] = field(default_factory=list)  # the number of each molecule in its file
+    skipped: list[int] = field(default_factory=list)  # the numbers of those that are left out
+    bad: int = 0  # how many of these could not be read
+    given: dict[str, Tensor] | None = None  # the data's own splits: indices of graphs
+    # Of one graph whose nodes are divided: those with a label, and the splits, [nodes, splits].
     nodes: Tensor | None = None
     masks: dict[str, Tensor] | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was found in the data, for the user
 
     def __post_init__(self) -> None:
         self._done: dict[Any, Any] = {}
