@@ -18,12 +18,12 @@ from fognn.data.statistics import describe
 from fognn.experiments.compared import ComparedRun, needs_import, networks
 from fognn.experiments.differences import difference_of, note_of, sentence_of, winner_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.reproduce import Summary, Sweep, unfinished
+from fognn.experiments.reproduce import Summary, Sweep
 from fognn.experiments.results import compare_frame
 from fognn.experiments.search import Choice, grid, search_rates
 from fognn.experiments.wording import METRICS, NONE, pluralize
 from fognn.training.config import DataConfig, setting_name
-from fognn.training.data import data_fingerprint
+from fognn.training.data import PLAIN_ZINC, data_fingerprint
 from fognn.training.environment import cores
 from fognn.training.user_data import is_user_data, open_data
 from fognn.training.user_module import module_name
@@ -40,32 +40,17 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 @dataclass(frozen=True)
 class CompareResult:
-    r"""The result of :func:`compare`; ``str(result)`` is the table with the answer.
+    r"""The result of :func:`compare`; ``str(result)`` is the table with the answer."""
 
-    Args:
-        frame (DataFrame): The figures of each network, see
-            :func:`fognn.experiments.results.compare_frame`.
-        sentence (str): The answer: for each host whether FOG is better or worse, or whether the
-            comparison is inconclusive.
-        choices (tuple): The search of each network for its learning rate.
-        notes (tuple): A line for each run or network that failed or learnt nothing, and for the
-            number of seeds that a given time allowed.
-        seeds (int): Number of seeds.
-        winner (str, optional): The network with the best validation metric.
-        folder (Path, optional): The run folder of the winner's best seed by the validation metric.
-        runs (Path): The folder of the run folders of the comparison.
-        about (dict): The data in numbers and texts, see :func:`fognn.data.statistics.describe`.
-    """
-
-    frame: pd.DataFrame
-    sentence: str
-    choices: tuple[Choice, ...]
-    notes: tuple[str, ...]
-    seeds: int
-    winner: str | None
-    folder: Path | None
-    runs: Path
-    about: dict[str, Any]
+    frame: pd.DataFrame  #: The figures, see :func:`fognn.experiments.results.compare_frame`.
+    sentence: str  #: The answer: for each host whether FOG is better, worse, or inconclusive.
+    choices: tuple[Choice, ...]  #: The search of each network for its learning rate.
+    notes: tuple[str, ...]  #: A line for each run or network that failed or learnt nothing.
+    seeds: int  #: Number of seeds.
+    winner: str | None  #: The network with the best validation metric.
+    folder: Path | None  #: The run folder of its best seed by the validation metric.
+    runs: Path  #: The folder of the run folders of the comparison.
+    about: dict[str, Any]  #: The data, see :func:`fognn.data.statistics.describe`.
 
     @property
     def entries(self) -> list[LedgerEntry]:
@@ -166,10 +151,8 @@ def compare(
         runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
         import_file (str, optional): A Python file that registers hosts of your own.
-            (default: :obj:`None`)
-        quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
+        quiet (bool, optional): Shows no progress. (default: :obj:`False`)
         command (str, optional): The command that resumes the comparison, for messages.
-            (default: :obj:`"the same call"`)
         **settings (optional): Settings of :class:`~fognn.training.Config` for all networks, as in
             :func:`fognn.train`.
     """
@@ -216,7 +199,7 @@ def compare(
             needed = sum(lines[run.key].result["seconds"] for run in chosen) / count
             for seed in rest:
                 some, start = [run.with_seed(seed) for run in chosen], clock.monotonic()
-                if unfinished(some, runs, results) and start - begin + needed > limit:
+                if sweep.left(some) and start - begin + needed > limit:
                     break
                 train(some)
                 needed = max(needed, clock.monotonic() - start)
@@ -250,7 +233,7 @@ def _opened(data: Any, settings: Mapping[str, Any]) -> tuple[str, UserData | Non
 def _about(config: DataConfig, opened: UserData | None) -> dict[str, Any]:
     if opened is not None:
         return describe(opened, config.split, config.fold)
-    dataset = dataset_info(config.name)
+    dataset = dataset_info("zinc" if config.name == PLAIN_ZINC else config.name)
     return {"task": dataset.task, "size": dataset.size}
 
 

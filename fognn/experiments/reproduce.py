@@ -20,7 +20,7 @@ from fognn.training.progress import StopSignals, duration
 from fognn.training.run_folder import check_folder
 from fognn.utils.files import user_path
 
-__all__ = ["Summary", "Sweep", "dry_run", "reproduce", "unfinished"]
+__all__ = ["Summary", "Sweep", "dry_run", "reproduce"]
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,10 @@ class Sweep:
     weights: str | Path | None = None
     quiet: bool = False
 
+    pool: Pool | None = field(default=None, init=False)
+    done: set[str] = field(default_factory=set, init=False)  # the keys of the runs that ended
+
     def __enter__(self) -> "Sweep":
-        self.pool: Pool | None = None
-        self.done: set[str] = set()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -81,7 +82,9 @@ class Sweep:
         r"""Trains runs; those that are finished, or in the ledgers, are skipped. One that fails is
         tried once more, after the others."""
         begin = time.monotonic()
-        todo, skipped = self._collect(planned)
+        todo = self.left(planned)
+        self._collect(planned, todo)
+        skipped = [run.key for run in planned if run not in todo]
         self.done.update(skipped)
         trained: list[str] = []
         failed: dict[str, str] = {}
@@ -134,26 +137,38 @@ class Sweep:
                         end(future)
                     raise Stopped("stopped")
 
-    def _collect(self, planned: Sequence[Run]) -> tuple[list[Run], list[str]]:
-        r"""Adds finished runs to the ledgers that do not have them, and keeps their weights.
-        Returns the runs to train, and the keys of the finished ones."""
+    def left(self, planned: Sequence[Run]) -> list[Run]:
+        r"""Returns the runs to train, those with a run folder first. Writes nothing.
+
+        A run is finished if its folder has a result, or if it has no folder and the ledgers have
+        it.
+        """
         known = _measured(planned, self.results)
-        again = {run.key for run in planned if self.again} - self.done
-        todo = _unfinished(planned, self.runs, known, again)
-        left = {run.key for run in todo}
+        left = []
+        for run in planned:
+            folder = run.folder(self.runs)
+            check_folder(folder, run.config)  # raises before any run is trained
+            started = (folder / "config.yaml").exists()
+            trained = (folder / "result.json").exists()
+            again = self.again and run.key not in self.done
+            if again or (started and not trained) or not (trained or run.key in known):
+                left.append(run)
+        return sorted(left, key=lambda run: not run.folder(self.runs).exists())
+
+    def _collect(self, planned: Sequence[Run], todo: Sequence[Run]) -> None:
+        r"""Adds finished runs to ledgers that do not have them, keeps their weights, and renames
+        the folders of those that are trained again."""
+        known = _measured(planned, self.results)
         for run in planned:
             folder = run.folder(self.runs)
             trained = (folder / "result.json").exists()
-            if trained and run.key in left:
+            if trained and run in todo:
                 count = len(list(folder.parent.glob(f"{folder.name}-before-*")))
                 folder.rename(folder.with_name(f"{folder.name}-before-{count + 1}"))
             elif trained:
                 add_to_ledger(run, folder, self.results, self.weights)
-            elif (
-                run.key not in left and (line := relabelled(known[run.key], run)) != known[run.key]
-            ):
+            elif run not in todo and (line := relabelled(known[run.key], run)) != known[run.key]:
                 ledger_of(run.table, self.results).add(line)
-        return todo, [run.key for run in planned if run.key not in left]
 
     def _count(self, run: Run, text: str) -> None:
         self.done.add(run.key)
@@ -197,15 +212,13 @@ def reproduce(
         ray (str, optional): Trains on a Ray cluster instead: its address, ``"auto"`` for that of
             this machine, or ``"local"`` for a new one on this machine with ``workers`` cores.
             (default: :obj:`None`)
-        quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
+        quiet (bool, optional): Shows no progress. (default: :obj:`False`)
         settings (Callable, optional): Returns the learning rates and weight decays that a run tries
             first, see :func:`fognn.experiments.search.search_rates`. (default: no search)
-        again (bool, optional): If set to :obj:`True`, trains finished runs again; their folders
-            are renamed, and their lines in the ledger replaced. (default: :obj:`False`)
-        shared (bool, optional): Ray: whether all machines share ``runs``.
-            (default: :obj:`False`)
+        again (bool, optional): Trains finished runs again; their folders are renamed, and their
+            lines in the ledger replaced. (default: :obj:`False`)
+        shared (bool, optional): Ray: all machines share ``runs``. (default: :obj:`False`)
         command (str, optional): The command that resumes the runs, for messages.
-            (default: :obj:`"the same command"`)
         weights (str, optional): The folder in which the weights of one run of each row are kept.
             (default: ``weights`` beside ``results``)
     """
@@ -219,31 +232,6 @@ def reproduce(
             planned, choices = search_rates(planned, results, sweep.train, settings)
         summary = sweep.train(planned)
     return replace(summary, choices=tuple(choices))
-
-
-def unfinished(
-    planned: Sequence[Run], runs: str | Path, results: str | Path, again: bool = False
-) -> list[Run]:
-    r"""Returns the runs to train, those with a run folder first. Writes nothing.
-
-    A run is finished if its folder has a result, or if it has no folder and the ledgers have it.
-    """
-    keys = {run.key for run in planned if again}
-    return _unfinished(planned, user_path(runs), _measured(planned, user_path(results)), keys)
-
-
-def _unfinished(
-    planned: Sequence[Run], runs: Path, known: Mapping[str, LedgerEntry], again: set[str]
-) -> list[Run]:
-    left = []
-    for run in planned:
-        folder = run.folder(runs)
-        check_folder(folder, run.config)  # raises before any run is trained
-        started = (folder / "config.yaml").exists()
-        trained = (folder / "result.json").exists()
-        if run.key in again or (started and not trained) or not (trained or run.key in known):
-            left.append(run)
-    return sorted(left, key=lambda run: not run.folder(runs).exists())
 
 
 def _measured(planned: Sequence[Run], results: Path) -> dict[str, LedgerEntry]:
@@ -260,7 +248,7 @@ def dry_run(
     planned: Sequence[Run], runs: str | Path, results: str | Path, again: bool = False
 ) -> str:
     r"""Returns the commands of the runs that are left, a line each. It writes nothing."""
-    left = unfinished(planned, runs, results, again)
+    left = Sweep(len(planned), user_path(runs), user_path(results), {}, again=again).left(planned)
     lines = []
     for run in left:
         folder = run.folder(Path(runs))

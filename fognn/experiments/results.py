@@ -61,11 +61,10 @@ def table_frame(
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
         at (str, optional): The epoch of the figures: ``"last"``, or ``"best"`` for the best
             validation metric. (default: that of the table)
-        over (str, optional): The average of the figures: over ``"batches"``, as in the public
+        over (str, optional): The average of the figures, over ``"batches"``, as in the public
             benchmark, or over ``"items"``. (default: that of the table)
-        minus (str, optional): A row, named as in :func:`fognn.experiments.tables.plan`, which is
-            subtracted from all rows of its dataset. (default: the host of a network with FOG; a
-            control is subtracted from its reference)
+        minus (str, optional): A row, named as in :func:`fognn.experiments.tables.plan`, to subtract
+            from all rows of its dataset. (default: the host; for a control, its reference)
     """
     results = readable(results)
     entries, choices = ledger_of(table, results), choices_of(table, results)

@@ -3,6 +3,7 @@ r"""Training of a network on a dataset by the paper's protocol."""
 import glob
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,19 +130,15 @@ def _default_folder(config: Config) -> Path:
     # With torchrun, another rank could look between the copy and the first new epoch.
     if folder.exists() or runs_of(config) or by_torchrun():
         return folder
-    shorter = {}
-    name = glob.escape(folder.name.removesuffix(config.digest()))
-    for file in folder.parent.glob(f"{name}*/config.yaml"):
-        try:
+    shorter: dict[int, Path] = {}
+    for file in folder.parent.glob(f"{glob.escape(folder.name[:-8])}*/config.yaml"):
+        with suppress(ValueError):  # another run
             check_folder(file.parent, config, longer=True)
-        except ValueError:  # another run
-            continue
-        if not in_use(file.parent):
-            shorter[file.parent] = Config.read(file).training.epochs
+            if not in_use(file.parent):
+                shorter[Config.read(file).training.epochs] = file.parent
     if shorter:
-        source = max(shorter, key=lambda path: shorter[path])
         skipped = shutil.ignore_patterns("result.json", ".*")
         with tempfile.TemporaryDirectory(prefix=".tmp-", dir=folder.parent) as temporary:
-            copied = shutil.copytree(source, Path(temporary) / "run", ignore=skipped)
-            copied.rename(folder)
+            shutil.copytree(shorter[max(shorter)], Path(temporary) / "run", ignore=skipped)
+            Path(temporary, "run").rename(folder)
     return folder

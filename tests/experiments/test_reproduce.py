@@ -14,7 +14,7 @@ from tiny_runs import metrics
 
 from fognn.experiments.kept import kept_name
 from fognn.experiments.ledger import ledger_entry, ledger_of
-from fognn.experiments.reproduce import Sweep, dry_run, reproduce, unfinished
+from fognn.experiments.reproduce import Sweep, dry_run, reproduce
 from fognn.experiments.search import choices_of
 from fognn.experiments.tables import TableRun, plan
 from fognn.training import Config, Result, Stopped, fit
@@ -31,7 +31,7 @@ def test_trained_then_skipped(
     tmp_path: Path, tiny_plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, results, planned = tmp_path / "runs", tmp_path / "results", tiny_plan(2)
-    assert unfinished(planned, runs, results) == planned
+    assert Sweep(2, runs, results, {}).left(planned) == planned
     first = reproduce(planned, runs, results)
     assert first.trained == tuple(run.key for run in planned) == tuple(keys(results))
     assert (first.skipped, first.failed) == ((), {})
@@ -47,11 +47,10 @@ def test_trained_then_skipped(
     assert (results / "cluster.jsonl").read_text() == text
     # A fresh clone skips what the ledger has, and resumes what has begun.
     elsewhere = tmp_path / "clone"
-    assert unfinished(planned, elsewhere, results) == []
+    assert dry_run(planned, elsewhere, results) == "# 2 runs, 0 of them to train"
     folder = planned[1].folder(elsewhere)
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(planned[1].config.to_yaml())
-    assert unfinished(planned, elsewhere, results) == [planned[1]]
     commands = dry_run(planned, elsewhere, results).splitlines()
     assert commands[0].startswith("fognn train cluster gcn --seed 1 --set ")
     assert commands[1:] == ["# 2 runs, 1 of them to train"]
