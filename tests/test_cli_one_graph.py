@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pyg_roots
 import pytest
-import torch
 import yaml
 from command_line import Done, Run
-from torch_geometric.data import Data
 
 SMALL = ["--quiet", "--lr", "0.01", "--device", "cpu", "--set", "model.layers=2"]
 SMALL += ["--set", "machine.threads=1"]
@@ -47,11 +45,6 @@ def trained(done: Done) -> Path:
 
 def result_of(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return found
-
-
-def config_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((folder / "config.yaml").read_text())
     return found
 
 
@@ -108,7 +101,7 @@ def test_sampled_neighbours(run: Run) -> None:
     sampled = ["--set", "data.neighbors=[3,2]", *SMALL]
     options = ["train", "graph.npz", "gcn+fog", *sampled]
     folder = trained(run(*options, "--batch-size", "7", "--epochs", "8"))
-    config = config_of(folder)
+    config = yaml.safe_load((folder / "config.yaml").read_text())
     assert (config["data"]["neighbors"], config["model"]["norm"]) == ([3, 2], "mean")
     result = result_of(folder)
     assert result["test"]["best"]["items"] > 50
@@ -251,15 +244,6 @@ def test_planetoid_by_name(run: Run, tmp_path: Path) -> None:
     assert "o.csv: 660 predictions" in done.stdout
 
 
-def test_graphs_by_name(run: Run, tmp_path: Path) -> None:
-    pyg_roots.tu_dataset(tmp_path / "data", labels=False)
-    options = ["--data", str(tmp_path / "data"), *ONE]
-    folder = trained(run("train", "pyg:TUDataset/TINY", "gin+fog", *options))
-    assert config_of(folder)["training"]["loss"] == "cross_entropy"
-    run("predict", str(folder), "pyg:TUDataset/TINY", "-o", "o.csv")
-    assert len(rows_of("o.csv")) == 40
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -270,10 +254,3 @@ def test_graphs_by_name(run: Run, tmp_path: Path) -> None:
 )
 def test_wrong_names(run: Run, name: str, message: str) -> None:
     fails(run("train", name, "gcn+fog", *ONE), message, [])
-
-
-def test_neighbours_of_many_graphs(run: Run) -> None:
-    graph = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0], [1]]), y=torch.tensor([0.5]))
-    torch.save([graph] * 20, "graphs.pt")
-    done = run("train", "graphs.pt", "gcn", "--set", "data.neighbors=[3]", *ONE)
-    fails(done, "data.neighbors", ["graphs.pt"])

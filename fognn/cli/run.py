@@ -117,7 +117,6 @@ def predict(
     data_folder: options.DataFolder = None,
     batch_size: int = Option(128, min=1, help="Number of graphs or images in a batch."),
     device: options.Device = "auto",
-    threads: int | None = Option(None, help="Number of threads. [that of torch]"),
     imported: options.Import = None,
 ) -> None:
     """Predict for new graphs: molecules in a csv file, or a .pt or .npz file of graphs; score a
@@ -126,10 +125,8 @@ def predict(
     With --split, the scores of the split are printed, and -o writes its predictions beside the
     truth.
 
-    For a few-shot network, --support names a folder with one subfolder for each of your classes (2
-    to 20, and no more than the network was trained for) with a few images each, and --query an
-    image or a folder of images. They may have any size and any format that Pillow reads. A
-    network of drawings, such as one trained on Omniglot, expects dark ink on light paper.
+    For a few-shot network, --support names a folder with one subfolder for each of your classes
+    with a few images each, and --query an image or a folder of images.
 
     \b
     Examples:
@@ -145,7 +142,7 @@ def predict(
         from fognn.report.drawings import answers_table, save_answers
         from fognn.training.few_shot_prediction import predict_images
 
-        images = predict_images(run, support, query, checkpoint, batch_size, device, threads)
+        images = predict_images(run, support, query, checkpoint, batch_size, device)
         print("\n".join([*images.notes, answers_table(images)]))
         save_answers(images, output, html)
         return
@@ -157,7 +154,7 @@ def predict(
     from fognn.training.prediction import predict as predict_run
 
     if split is not None:
-        scores = evaluate(run, split, checkpoint, device, threads, data_folder, batch_size)
+        scores = evaluate(run, split, checkpoint, device, None, data_folder, batch_size)
         for name, value in scores.items():
             print(f"{split}_{name}: {value:.6g}")
     if output is not None:
@@ -170,7 +167,6 @@ def predict(
             skip_bad=skip_bad or None,
             batch_size=batch_size,
             device=device,
-            threads=threads,
             data=data_folder,
         )
         found.to_csv(output)

@@ -13,7 +13,6 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fognn import __version__
-from fognn.experiments.wording import NONE
 from fognn.utils.files import user_path, write_whole
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "Table",
     "capital",
     "check_output",
-    "mebibytes",
     "save_page",
     "shortened",
     "text_table",
@@ -44,11 +42,6 @@ _SCRIPT = "plotly.min.js"
 def capital(text: str) -> str:
     r"""Returns the text with its first letter in upper case; the others stay as they are."""
     return text[:1].upper() + text[1:]
-
-
-def mebibytes(size: float | None) -> str:
-    r"""Returns a number of bytes as ``412 MiB``; a dash if it is not known."""
-    return NONE if size is None or pd.isna(size) else f"{size / 2**20:,.0f} MiB"
 
 
 def shortened(text: str, most: int) -> str:

@@ -86,11 +86,4 @@ def notes_of(
     notes += [text for name, text in _READINGS.items() if name in hosts]
     if any(line.off for line in lines):
         notes.append("!: more than 3 printed s.d., or 5 %, away from the paper; docs/results.md.")
-    for line, paper in zip(lines, papers, strict=True):
-        if paper.published is not None and line.entries and not line.ours:
-            notes.append(
-                f"{line.network} is published at {paper.published:.{paper.digits}f} by "
-                f"{paper.published_by}; the difference here is "
-                f"{line.mean - paper.published:+.{paper.digits}f}."
-            )
     return [*notes, *(f"{number}: {', '.join(changed)}." for changed, number in numbers.items())]

@@ -14,7 +14,7 @@ from fognn.experiments.tables import TABLES
 from fognn.experiments.wording import CLAIMS, METRICS, NONE, joined, pluralize
 from fognn.report.claims import RULE, Judgement, judge, read_frames
 from fognn.report.data import statistics_rows
-from fognn.report.forms import Table, capital, check_output, mebibytes, write_pages
+from fognn.report.forms import Table, capital, check_output, write_pages
 from fognn.report.plots import curves_figure, effect_figure, results_figure
 from fognn.report.tables import comparisons_table, paper_tables, rates_tables, read_comparisons
 from fognn.training.settings import flat
@@ -31,15 +31,11 @@ _SAME = ("seed", "machine.", "data.folder")
 
 def build_site(results: str | Path, output: str | Path) -> Path:
     r"""Writes the site: a front page with the paper's claims, a page for each table, one for the
-    comparisons on other data, and one for the runs that are in no table.
+    comparisons on other data, and one for the runs that are in no table. Returns the front page.
 
     Args:
-        results (str or Path): The folder with the ledgers, ``zinc.jsonl`` and the others. Nothing
-            else is read.
+        results (str or Path): The folder with the ledgers. Nothing else is read.
         output (str or Path): The folder to write, see :func:`fognn.report.forms.write_pages`.
-
-    Returns:
-        The front page.
     """
     check_output(output)
     return write_pages(output, _site(readable(results)))
@@ -81,15 +77,12 @@ def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
 
 
 def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path:
-    r"""Writes the page of one or several comparisons, side by side.
+    r"""Writes the page of one or several comparisons, side by side, and returns it.
 
     Args:
         answers (CompareResult or list): Results of :func:`fognn.compare`.
         output (str or Path): The folder to write, as in :func:`build_site`.
         title (str, optional): The title. (default: the data and the hosts)
-
-    Returns:
-        The page.
     """
     answers = answers if isinstance(answers, list | tuple) else [answers]
     parts = [
@@ -270,7 +263,7 @@ def _networks(frame: pd.DataFrame, number: int, title: str) -> Part:
     metric, first = METRICS[frame["metric"].iloc[0]], frame.iloc[0]
     split = "validation" if first["figure"].startswith("val") else "test"
     header = ["network", "parameters", "learning rate", f"{split} {metric.axis}", "seeds"]
-    header += ["difference", "95 % interval", "verdict", "epochs", "s/epoch", "memory"]
+    header += ["difference", "95 % interval", "verdict", "epochs", "s/epoch"]
     rows = []
     for line in shown.itertuples():
         found = difference_of(line)
@@ -279,7 +272,7 @@ def _networks(frame: pd.DataFrame, number: int, title: str) -> Part:
         row += [NONE if found is None else metric.signed(found.value)]
         row += [(metric.interval(found.low, found.high) if found else "") or NONE]
         row += [line.verdict or NONE, f"{line.epochs:.0f}", f"{line.seconds_per_epoch:.2f}"]
-        rows.append([*row, mebibytes(line.peak_memory)])
+        rows.append(row)
     about = [f"{capital(metric.direction)}; ± is the standard deviation over seeds (or folds)."]
     if (frame["paired_over"] == "fold").any():
         about.append("Folds share training data, so their intervals are too narrow.")

@@ -40,16 +40,11 @@ def report_table(
 ) -> str:
     r"""Returns a table of the paper beside the measurement, or one of our own, from the ledgers.
 
-    A table of two datasets is printed as two.
-
     Args:
-        table (str): One of :obj:`fognn.experiments.tables.TABLES`; ``"claims"``, for the paper's
-            claims and whether they hold; ``"rates"``, for what is due to learning rates; or
-            ``"compare"``, for the comparisons of ``fognn compare``, which are always at the best
-            epoch and over items.
+        table (str): One of :obj:`fognn.experiments.tables.TABLES`, ``"claims"``, ``"rates"`` or
+            ``"compare"``. A table of two datasets is printed as two.
         results (Path, optional): The folder of the ledgers. (default: :obj:`results`)
-        form (str, optional): :obj:`"text"`, :obj:`"markdown"`, :obj:`"latex"` (with the package
-            ``booktabs``), or :obj:`"csv"`, with all digits.
+        form (str, optional): One of :obj:`fognn.report.forms.FORMS`. (default: :obj:`"text"`)
         at, over, minus (str, optional): As in :func:`fognn.experiments.results.table_frame`.
     """
     checks.one_of("table", "form", form, FORMS)
