@@ -55,10 +55,6 @@ def budget_settings(
 
     Returns:
         The settings of each network, by its name: ``"gcn"`` and ``"gcn+fog"``, or ``"fog"`` alone.
-
-    Raises:
-        ValueError: If there are no such widths. The message names the nearest number of
-            parameters.
     """
     checks.positive_int("budget_settings", "budget", budget)
     if host == "fog":
@@ -80,14 +76,7 @@ def budget_settings(
 
 
 def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> list[Size]:
-    r"""Returns the sizes of a network within 1 % of the budget; raises if there are none.
-
-    Args:
-        name (str): The network.
-        task (Task): The inputs and outputs.
-        budget (int): The number of parameters.
-        settings (dict): Other settings of :func:`create_model`.
-    """
+    r"""Returns the sizes of a network within 1 % of the budget; raises if there are none."""
     host = HOSTS.get(name.removesuffix("+fog"))
     fine = "hidden" if head_of(host, settings.get("head")) == "jumping" else "head_channels"
     found: list[Size] = []
@@ -188,10 +177,6 @@ def equal_size(control: str, name: str, task: Task, **settings: Any) -> tuple[st
 
     Returns:
         The name of the control's network, and its settings.
-
-    Raises:
-        ValueError: If there are no such widths; the message names the nearest number of
-            parameters. If the network does not take the settings.
     """
     checks.known("equal_size", "name", name, ["fog", *(f"{host}+fog" for host in HOSTS)])
     own = HOSTS.get(name.removesuffix("+fog"))

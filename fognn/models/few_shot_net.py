@@ -12,14 +12,9 @@ from fognn.utils import checks
 class FewShotGNN(Module):
     r"""The graph network of :class:`FewShotNet`: from node features to the logits of node 0.
 
-    Args:
-        in_channels (int): Size of each node's features.
-        out_channels (int): Number of classes.
-        kind (str): :obj:`"gnn"`, :obj:`"fog"` or :obj:`"gnn+fog"`, for all layers but the last.
-        hidden (int, optional): Channels that each layer adds. (default: :obj:`48`)
-        layers (int, optional): Number of layers, the last included. (default: :obj:`3`)
-        neighbours (str, optional): See :class:`fognn.nn.FewShotLayer`.
-            (default: :obj:`"learnt"`)
+    All of its :obj:`layers` but the last are of a :obj:`kind`, ``"gnn"``, ``"fog"`` or
+    ``"gnn+fog"``, and each adds :obj:`hidden` channels; :obj:`neighbours` is an argument of
+    :class:`fognn.nn.FewShotLayer`.
     """
 
     def __init__(

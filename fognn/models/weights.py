@@ -135,18 +135,9 @@ def weights_folders() -> list[Path]:
 
 
 def kept_file(name: str | Path) -> Path | None:
-    r"""Returns the file of the weights with a name.
-
-    Args:
-        name (str): Such as ``"zinc/gcn+fog"``, or the path of a file of weights. A file or folder
-            that exists under this name comes first.
-
-    Returns:
-        The file; :obj:`None` if ``name`` is another file or folder, or has another form.
-
-    Raises:
-        ValueError: If there are no such weights.
-    """
+    r"""Returns the file of the weights with a name, such as ``"zinc/gcn+fog"``, or :obj:`None` if
+    it has another form. A file or folder that exists under this name comes first: a file of weights
+    is returned."""
     path = user_path(name)
     if path.exists():
         return path if path.suffix == SUFFIX and path.is_file() else None
@@ -178,13 +169,7 @@ def _kept_here() -> str:
 
 def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, Any]) -> Module:
     r"""Returns the network of kept weights, in training mode, see
-    :func:`fognn.models.create_model`.
-
-    Args:
-        name (str): The name of the network.
-        task (str or Task): The task: one of the paper's.
-        settings (dict): Settings that the network must have.
-    """
+    :func:`fognn.models.create_model`, for one of the paper's tasks."""
     known = [key for key, own in TASKS.items() if task == own or str(task).lower() == key]
     if not known:
         raise ValueError(

@@ -223,8 +223,7 @@ class Config:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: str = "config") -> "Config":
-        r"""Builds a configuration from the result of :meth:`to_dict`; ``where`` begins the messages
-        of errors."""
+        r"""Builds a configuration from the result of :meth:`to_dict`."""
         parts = dict(_mapping(content, where))
         for name, kind in SECTIONS.items():
             if name in parts:
@@ -252,8 +251,7 @@ class Config:
         return Config.from_dict(content)
 
     def identity(self) -> dict[str, Any]:
-        r"""Returns the settings that define the run: all but those of the machine and the data
-        folder."""
+        r"""Returns the settings that define the run: all but the machine and the data folder."""
         content = self.to_dict()
         del content["machine"], content["data"]["folder"]
         return content
@@ -269,8 +267,7 @@ class Config:
         return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
 
     def differences(self, other: "Config") -> list[str]:
-        r"""Returns the settings in which the identities differ, as
-        ``["training.lr: 0.001 and 0.01"]``."""
+        r"""Returns the settings that differ, as ``["training.lr: 0.001 and 0.01"]``."""
         mine, theirs = flat(self.identity()), flat(other.identity())
         return [
             f"{name}: {mine.get(name)!r} and {theirs.get(name)!r}"

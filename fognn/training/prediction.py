@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,10 +30,7 @@ from fognn.training.user_data import is_user_data, open_data, user_splits
 from fognn.utils import checks
 from fognn.utils.files import user_path, write_whole
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Predictions", "evaluate", "predict", "predict_graphs", "predict_nodes"]
+__all__ = ["Predictions", "evaluate", "predict"]
 
 Places = dict[str, list[Any]]
 
@@ -65,9 +62,9 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.values)
 
-    def to_frame(self) -> "pd.DataFrame":
-        r"""Returns a table: where each row belongs, the predictions, the probabilities, and the
-        truth if it is known."""
+    def to_frame(self) -> Any:
+        r"""Returns a :class:`pandas.DataFrame`: where each row belongs, the predictions, the
+        probabilities, and the truth if it is known."""
         import pandas as pd
 
         columns: dict[str, Any] = dict(self.places)
@@ -102,15 +99,9 @@ def evaluate(
     r"""Evaluates a trained run on one of its splits.
 
     Args:
-        run (str): A run folder, a checkpoint in one, or the name of kept weights, such as
-            ``"zinc/gcn+fog"``, see :func:`fognn.load`.
+        run, checkpoint, device, threads, data: As in :func:`fognn.predict`.
         split (str, optional): ``"train"``, ``"val"`` or ``"test"``. (default: :obj:`"test"`)
-        checkpoint (str, optional): ``"best"`` or ``"last"``, as in :func:`fognn.load`.
-        device, threads (optional): As in :class:`~fognn.training.MachineConfig`.
-        data (str, optional): The folder with the files of the datasets. (default: that of the
-            training)
-        batch_size (int, optional): The average over batches depends on it. (default: that of the
-            training)
+        batch_size (int, optional): As in the training by default; averages depend on it.
 
     Returns:
         The loss, and the metric over batches and over items, with the names of the columns of
@@ -178,17 +169,15 @@ def predict(
         split (str, optional): In place of ``source``: a split of the data of the run, ``"train"``,
             ``"val"`` or ``"test"``; the result has the truth, too. (default: :obj:`None`)
         checkpoint (str, optional): ``"best"`` or ``"last"``, as in :func:`fognn.load`.
-        smiles_column (str, optional): csv file: the column of the SMILES strings.
-            (default: that of the training)
-        skip_bad (bool, optional): csv file: whether to skip lines that cannot be read.
-            (default: that of the training)
+        smiles_column (str, optional): csv file: the column of the SMILES strings, and
+        skip_bad (bool, optional): whether to skip lines that cannot be read.
+            (default: those of the training)
         batch_size (int, optional): Number of graphs in a batch; of nodes, for a run with sampled
             neighbours. (default: :obj:`128`)
         device, threads (optional): As in :class:`~fognn.training.MachineConfig`.
         data (str, optional): The folder with the files of the datasets, for ``split``.
             (default: that of the training)
-        module (torch.nn.Module, optional): The network, if it was given to :func:`fognn.train`.
-            (default: :obj:`None`)
+        module (torch.nn.Module, optional): The network that :func:`fognn.train` was given.
     """
     checks.int_in_range("predict", "batch_size", batch_size, 1)
     if (source is None) == (split is None):
@@ -210,13 +199,8 @@ def predict(
         # The network was trained with the embedding of atom type 0 only.
         for graph in graphs:
             graph.x = torch.zeros_like(graph.x)
-    neighbors = config.data.neighbors
     with threads_of(MachineConfig(threads=threads)):
-        if neighbors is None:
-            out = torch.cat(list(predict_graphs(net, graphs, task, batch_size, device)))
-        else:
-            options = (task, neighbors, batch_size, device, config.seed)
-            out = torch.cat([predict_nodes(net, graph, *options) for graph in graphs])
+        out = torch.cat(list(_outputs(net, graphs, config, task, batch_size, device)))
     if chosen is not None:
         out = out[chosen]
         places = {name: [values[i] for i in chosen.tolist()] for name, values in places.items()}
@@ -227,26 +211,21 @@ def _predictions(
     out: Tensor, task: Task, loss: str, places: Places, truth: Tensor | None
 ) -> Predictions:
     names = tuple(task.names or map(str, range(task.out_channels)))
-    values: Any = out.numpy()
-    known = None if truth is None else truth.numpy()
-    probabilities: Any = None
-    if loss not in ("l1", "mse", "bce"):
-        probabilities = out.softmax(1).numpy()
-        values = _classes(out.argmax(1), task)
-        known = None if truth is None else _classes(truth, task)
-        return Predictions(task, values, probabilities, names, places, known)
-    if loss == "bce":
-        probabilities, values = out.sigmoid().numpy(), (out > 0).long().numpy()
-    if task.out_channels == 1:
-        values, probabilities = values[:, 0], probabilities[:, 0] if loss == "bce" else None
-    known = None if known is None else known.reshape(values.shape)
+    values, known = out.numpy(), None if truth is None else truth.numpy()
+    probabilities = None
+    if loss in ("l1", "mse", "bce"):
+        if loss == "bce":
+            probabilities, values = out.sigmoid().numpy(), (out > 0).long().numpy()
+        if task.out_channels == 1:
+            values = values[:, 0]
+            probabilities = None if probabilities is None else probabilities[:, 0]
+        known = None if known is None else known.reshape(values.shape)
+    else:
+        probabilities, values = out.softmax(1).numpy(), out.argmax(1).numpy()
+        if task.names:
+            classes = np.array([*task.names, ""], dtype=object)  # -1: no label
+            values, known = classes[values], None if known is None else classes[known]
     return Predictions(task, values, probabilities, names, places, known)
-
-
-def _classes(numbers: Tensor, task: Task) -> NDArray[Any]:
-    if not task.names:
-        return numbers.numpy()
-    return np.array([task.names[n] if n >= 0 else "" for n in numbers.tolist()], dtype=object)
 
 
 def _columns(name: str, values: NDArray[Any], names: Sequence[str]) -> dict[str, Any]:
@@ -288,10 +267,9 @@ def _read(
     texts = isinstance(source, Sequence) and all(isinstance(text, str) for text in source)
     if (texts and not named) or (named and is_csv(source)):
         return _molecules(source, config, task, smiles_column, skip_bad)
-    if isinstance(source, Data):
-        graphs = check_graphs("predict: source", [source])
-    elif not named:
-        graphs = check_graphs("predict: source", [source[i] for i in range(len(source))])
+    if not named:
+        several = [source] if isinstance(source, Data) else [source[i] for i in range(len(source))]
+        graphs = check_graphs("predict: source", several)
     elif is_pyg_name(str(source)):
         parts = open_pyg(str(source), config.data.folder)
         graphs = check_graphs(str(source), [graph for part in parts.values() for graph in part])
@@ -323,44 +301,27 @@ def _molecules(
     return graphs, {"row": rows, "smiles": [graph.smiles for graph in graphs]}
 
 
-def predict_nodes(
-    net: Module,
-    graph: Data,
-    task: Task,
-    neighbors: Sequence[int],
-    batch_size: int = 128,
-    device: str = "auto",
-    seed: int = 0,
-) -> Tensor:
-    r"""Returns the outputs of a network for all nodes of a graph, ``[num_nodes, out]``, from
-    neighbourhoods that are sampled as :class:`~fognn.data.NeighborLoader` samples them for a
-    validation split, with the same arguments."""
-    place = torch.device(device_of(device))
-    net.to(place)
-    inputs = _inputs(graph, task, _dtype(net))
-    inputs.y = torch.zeros(graph.num_nodes or 0)
-    every = torch.ones(graph.num_nodes or 0, dtype=torch.bool)
-    loader = NeighborLoader(PackedGraph(inputs), every, neighbors, batch_size, seed=seed)
-    with torch.no_grad():
-        return torch.cat([forward_batch(net, batch.to(place))[0].cpu() for batch in loader])
-
-
-def predict_graphs(
-    net: Module, graphs: Sequence[Data], task: Task, batch_size: int = 128, device: str = "auto"
+def _outputs(
+    net: Module, graphs: Sequence[Data], config: Config, task: Task, batch_size: int, device: str
 ) -> Iterator[Tensor]:
-    r"""Yields the outputs of a network for each batch of graphs: a row for each graph, node or
-    edge."""
+    r"""Yields the outputs for each batch: a row for each graph, node or edge. Neighbourhoods are
+    sampled as those of a validation split."""
     place = torch.device(device_of(device))
     net.to(place)
+    dtype = next((p.dtype for p in net.parameters() if p.is_floating_point()), torch.float32)
     with torch.no_grad():
-        for first in range(0, len(graphs), batch_size):
-            some = graphs[first : first + batch_size]
-            batch: Any = Batch.from_data_list([_inputs(graph, task, _dtype(net)) for graph in some])
-            yield forward_batch(net, batch.to(place))[0].cpu()
-
-
-def _dtype(net: Module) -> torch.dtype:
-    return next((p.dtype for p in net.parameters() if p.is_floating_point()), torch.float32)
+        if config.data.neighbors is None:
+            for first in range(0, len(graphs), batch_size):
+                some = graphs[first : first + batch_size]
+                batch: Any = Batch.from_data_list([_inputs(graph, task, dtype) for graph in some])
+                yield forward_batch(net, batch.to(place))[0].cpu()
+            return
+        for graph in graphs:
+            inputs, every = _inputs(graph, task, dtype), torch.ones(graph.num_nodes or 0)
+            inputs.y = torch.zeros(graph.num_nodes or 0)
+            arguments = (every.bool(), config.data.neighbors, batch_size)
+            for batch in NeighborLoader(PackedGraph(inputs), *arguments, seed=config.seed):
+                yield forward_batch(net, batch.to(place))[0].cpu()
 
 
 def _inputs(graph: Data, task: Task, dtype: torch.dtype) -> Data:
