@@ -12,8 +12,7 @@ from torch_geometric.data import Data
 
 from fognn.data.columns import offsets, positions, read_columns, repeat
 from fognn.data.pack import Pack
-from fognn.data.packed import check_loader, epoch_order
-from fognn.utils import checks
+from fognn.data.packed import EpochLoader
 
 
 class PackedGraph:
@@ -62,7 +61,7 @@ class FullGraphLoader:
         yield batch
 
 
-class NeighborLoader:
+class NeighborLoader(EpochLoader):
     r"""Batches of the nodes of a split (seeds), each with a sampled neighbourhood.
 
     For each seed, at most ``neighbors[0]`` of the edges that end at it are sampled, then at most
@@ -102,30 +101,13 @@ class NeighborLoader:
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        check_loader("NeighborLoader", batch_size, seed, rank, world_size)
         self.graph, self.mask = graph, _checked_mask("NeighborLoader", graph, mask)
         self.sampler = NeighborSampler(graph.batch.edge_index, neighbors)
         self.seeds = self.mask.nonzero().flatten()
-        self.batch_size = batch_size
-        self.shuffle = shuffle
-        self.seed = seed
-        self.rank = rank
-        self.world_size = world_size
-        self.epoch = 0
-
-    def set_epoch(self, epoch: int) -> None:
-        r"""Sets the epoch whose order and samples the next iteration has."""
-        checks.int_in_range("NeighborLoader", "epoch", epoch, 0)
-        self.epoch = epoch if self.shuffle else 0
-
-    def __len__(self) -> int:
-        samples = -(-self.seeds.numel() // self.world_size)
-        return -(-samples // self.batch_size)
+        super().__init__(self.seeds.numel(), batch_size, shuffle, seed, rank, world_size)
 
     def __iter__(self) -> Iterator[Any]:
-        shared = (self.seed, self.epoch, self.rank, self.world_size)
-        order = epoch_order(self.seeds.numel(), self.shuffle, *shared)
-        for number, part in enumerate(self.seeds[order].split(self.batch_size)):
+        for number, part in enumerate(self.seeds[self.order()].split(self.batch_size)):
             yield self._batch(part, number)
 
     def _batch(self, seeds: Tensor, number: int) -> Any:

@@ -159,16 +159,11 @@ def _add(values: Tensor, other: Tensor) -> None:
 def _edges_of(column: Column | None) -> Tensor:
     if column is None:
         raise ValueError("PackedLoader: dataset: the graphs must have an edge_index, got none")
-    edges = column.values
-    if (
-        not isinstance(edges, Tensor)
-        or edges.dim() != 2
-        or edges.size(1) != 2
-        or edges.dtype not in {torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8}
-    ):
-        found = f"{edges.dtype} {list(edges.T.shape)}" if isinstance(edges, Tensor) else "a list"
+    edges = torch.as_tensor(column.values)
+    if edges.dim() != 2 or edges.size(1) != 2 or edges.is_floating_point():
         raise ValueError(
-            f"PackedLoader: dataset: edge_index must be integers of shape [2, E], got {found}"
+            "PackedLoader: dataset: edge_index must be integers of shape [2, E], got "
+            f"{edges.dtype} {list(edges.T.shape)}"
         )
     return edges.to(torch.int64)
 

@@ -12,7 +12,37 @@ from fognn.data.pack import Pack
 from fognn.utils import checks
 
 
-class PackedLoader:
+class EpochLoader:
+    r"""What the loaders share: the order of their items, and its parts for ranks."""
+
+    def __init__(
+        self, size: int, batch_size: int, shuffle: bool, seed: int, rank: int, world_size: int
+    ) -> None:
+        owner = type(self).__name__
+        checks.int_in_range(owner, "batch_size", batch_size, 1)
+        checks.int_in_range(owner, "seed", seed, 0)
+        checks.int_in_range(owner, "world_size", world_size, 1)
+        checks.int_in_range(owner, "rank", rank, 0, world_size)
+        self.size, self.batch_size, self.shuffle, self.seed = size, batch_size, shuffle, seed
+        self.rank, self.world_size, self.epoch = rank, world_size, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        r"""Sets the epoch whose order the next iteration has; without :obj:`shuffle`, all epochs
+        are the same."""
+        checks.int_in_range(type(self).__name__, "epoch", epoch, 0)
+        self.epoch = epoch if self.shuffle else 0
+
+    def order(self) -> Tensor:
+        r"""Returns the items of this rank in this epoch, in order."""
+        shared = (self.seed, self.epoch, self.rank, self.world_size)
+        return epoch_order(self.size, self.shuffle, *shared)
+
+    def __len__(self) -> int:
+        samples = -(-self.size // self.world_size)
+        return -(-samples // self.batch_size)
+
+
+class PackedLoader(EpochLoader):
     r"""Iterates over the batches of an epoch, sliced from flat tensors without a loop over graphs.
 
     The dataset is packed once, at construction: edges sorted by target and then by source within
@@ -46,42 +76,17 @@ class PackedLoader:
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        check_loader("PackedLoader", batch_size, seed, rank, world_size)
-        self.batch_size = batch_size
-        self.shuffle = shuffle
-        self.seed = seed
-        self.rank = rank
-        self.world_size = world_size
-        self.epoch = 0
         self.pack = Pack(read_columns(dataset))
-
-    def set_epoch(self, epoch: int) -> None:
-        r"""Sets the epoch whose order the next iteration has."""
-        checks.int_in_range("PackedLoader", "epoch", epoch, 0)
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        samples = -(-len(self.pack) // self.world_size)
-        return -(-samples // self.batch_size)
+        super().__init__(len(self.pack), batch_size, shuffle, seed, rank, world_size)
 
     def __iter__(self) -> Iterator[Any]:
-        shared = (self.seed, self.epoch, self.rank, self.world_size)
-        order = epoch_order(len(self.pack), self.shuffle, *shared)
-        return map(self.pack.collate, order.split(self.batch_size))
+        return map(self.pack.collate, self.order().split(self.batch_size))
 
     def __repr__(self) -> str:
         return (
             f"PackedLoader({len(self.pack)} graphs, batch_size={self.batch_size}, "
             f"shuffle={self.shuffle}, rank={self.rank}/{self.world_size})"
         )
-
-
-def check_loader(owner: str, batch_size: int, seed: int, rank: int, world_size: int) -> None:
-    r"""Checks the arguments that the loaders share."""
-    checks.int_in_range(owner, "batch_size", batch_size, 1)
-    checks.int_in_range(owner, "seed", seed, 0)
-    checks.int_in_range(owner, "world_size", world_size, 1)
-    checks.int_in_range(owner, "rank", rank, 0, world_size)
 
 
 def epoch_order(

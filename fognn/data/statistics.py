@@ -6,9 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data, InMemoryDataset
-from torch_geometric.data.collate import collate
 
+from fognn.data.columns import read_columns
 from fognn.data.images import ImageSet
 from fognn.data.user_data import UserData
 
@@ -31,10 +30,10 @@ def count(dataset: Any) -> Counts:
     if isinstance(dataset, ImageSet):
         images = dataset.labels.bincount(minlength=len(dataset.classes))
         return {"images": images, "shape": torch.tensor(dataset.images.shape[2:])}
-    data, slices = _flat(dataset)
-    found = {"nodes": slices["x"].diff(), "edges": slices["edge_index"].diff()}
-    if "y" in data:
-        y = data.y.reshape(-1)
+    flat = read_columns(dataset)
+    found = {"nodes": flat.num_nodes, "edges": flat.columns["edge_index"].sizes}
+    if "y" in flat.columns:
+        y = torch.as_tensor(flat.columns["y"].values).reshape(-1)
         missing = y.isnan() if y.is_floating_point() else y < 0
         found["labels"] = y[~missing]
     return found
@@ -135,14 +134,3 @@ def _balance(data: UserData, y: Tensor) -> dict[str, float]:
             found[f"{one}target, mean"] = known.mean().item()
             found[f"{one}target, s.d."] = known.std().item() if len(known) > 1 else 0.0
     return found
-
-
-def _flat(dataset: InMemoryDataset | Sequence[Data]) -> tuple[Any, Any]:
-    if isinstance(dataset, InMemoryDataset):
-        whole = dataset if dataset._indices is None else dataset.copy()
-        if whole.slices is not None:  # PyG keeps a single graph without slices
-            return whole._data, whole.slices
-        dataset = [whole[0]]
-    # Without increments edges keep the numbers of their graph; only the slices matter here.
-    data, slices, _ = collate(Data, list(dataset), increment=False, add_batch=False)
-    return data, slices

@@ -136,13 +136,6 @@ def test_bad_datasets(dataset, message):
         PackedLoader(dataset, 1)
 
 
-def test_bad_edges_in_a_subset_are_named_by_their_place_in_it():
-    dataset = Collated([graph(), graph(edge_index=EDGES + 1), graph()])
-    assert len(PackedLoader(dataset[[0, 2]], 1)) == 2
-    with pytest.raises(ValueError, match=r"dataset\[2\]: edge 2 -> 3"):
-        PackedLoader(dataset[[0, 2, 1]], 1)
-
-
 def test_moved_by_a_tensor():
     class Bipartite(Data):
         def __inc__(self, key, value, *args, **kwargs):

@@ -27,7 +27,3 @@ def test_the_code_of_the_page(
     names: dict[str, object] = {}
     for block in BLOCKS:
         exec(compile(block, "docs/data.md", "exec"), names)
-
-
-def test_prose_is_wrapped() -> None:
-    assert [line for line in TEXT.splitlines() if len(line) > 100] == []

@@ -100,12 +100,6 @@ def test_transparent_pixels_are_white(tmp_path: Path, mode: str) -> None:
     assert (ink[:, :, 10:] == 165).all()
 
 
-def test_half_transparent_pixels_are_mixed_with_white(tmp_path: Path) -> None:
-    Image.new("RGBA", (9, 5), (0, 100, 200, 51)).save(tmp_path / "a.png")
-    found = read_image(tmp_path / "a.png", 4)
-    assert found[:, 0, 0].tolist() == pytest.approx([204, 224, 244], abs=1)
-
-
 @pytest.mark.parametrize("kind", ["PNG", "TIFF"])
 def test_16_bits(tmp_path: Path, kind: str) -> None:
     values = np.array([[0, 1000], [40_000, 65535]], np.uint16)
@@ -150,30 +144,6 @@ def test_colour_is_cut_at_the_centre_and_drawings_are_filled_up(tmp_path: Path) 
     assert int((ink > 0).sum()) == 100
     high = read_image(tmp_path / "high.png", 30, 1)
     assert torch.equal(high, ink.transpose(1, 2))
-
-
-def test_drawings_are_read_as_omniglots(tmp_path: Path) -> None:
-    image = picture("1", (105, 105))
-    image.save(tmp_path / "a.png")
-    small = image.convert("L").resize((28, 28), Image.Resampling.LANCZOS)
-    expected = torch.from_numpy(255 - np.asarray(small))[None]
-    assert torch.equal(read_image(tmp_path / "a.png", 28, 1), expected)
-
-
-@pytest.mark.parametrize("size", [(1, 60_000), (60_000, 1)])
-@pytest.mark.parametrize("channels", [1, 3])
-def test_long_and_thin(tmp_path: Path, size: tuple[int, int], channels: int) -> None:
-    """Filling up to a square first would take gigabytes."""
-    Image.new("L", size, 7).save(tmp_path / "a.png")
-    assert read_image(tmp_path / "a.png", 28, channels).shape == (channels, 28, 28)
-
-
-@pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP", "TIFF"])
-def test_the_first_frame_of_an_animation(tmp_path: Path, kind: str) -> None:
-    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue", "lime")]
-    frames[0].save(tmp_path / "a", kind, save_all=True, append_images=frames[1:])
-    found = read_image(tmp_path / "a", 8)
-    assert found[:, 4, 4].tolist() == pytest.approx([255, 0, 0], abs=4)
 
 
 @pytest.mark.parametrize("content", [b"", b"two cats and a dog\n" * 20])

@@ -220,15 +220,6 @@ def test_isolated_nodes_and_no_edges() -> None:
     assert batch.num_edges == 0
 
 
-def test_only_edges_that_end_at_a_node() -> None:
-    """A path 0 -> 1 -> 2 -> 3: the two hops of 2 are 1 and 0, and never 3."""
-    edge_index = torch.tensor([[0, 1, 2], [1, 2, 3]])
-    graph = PackedGraph(Data(x=torch.ones(4, 1), edge_index=edge_index))
-    (batch,) = NeighborLoader(graph, mask_of(4, 2), (5, 5), 1)
-    assert batch.n_id.tolist() == [2, 1, 0]
-    assert sorted(zip(*batch.edge_index.tolist(), strict=True)) == [(1, 0), (2, 1)]
-
-
 @pytest.mark.parametrize("neighbors", [(), (0,), (3, -2), (2.5,), (True,)])
 def test_wrong_neighbors(neighbors: tuple) -> None:
     graph = PackedGraph(random_graph())

@@ -40,15 +40,6 @@ def test_the_name_decides_where_sizes_do_not():
     assert batch.y.tolist() == batch.x.tolist() == [0, 1, 2, 0, 1, 2]
 
 
-def test_labels_of_edges_follow_their_edges():
-    source, target = torch.tensor([3, 0, 2, 1, 0]), torch.tensor([2, 2, 1, 0, 3])
-    graph = Data(x=torch.zeros(4, 1), edge_index=torch.stack([source, target]))
-    graph.y = 10 * source + target
-    batch = Pack(read_columns([graph])).collate(torch.tensor([0]))
-    assert torch.equal(batch.y, 10 * batch.edge_index[0] + batch.edge_index[1])
-    assert batch.edge_index[1].tolist() == [0, 1, 2, 2, 3]
-
-
 def test_batches_do_not_share_memory_with_the_pack():
     graph = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]), name="a")
     pack = Pack(read_columns([graph, graph]))

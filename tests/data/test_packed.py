@@ -242,14 +242,6 @@ def test_graphs_without_features():
         assert [graph.num_nodes for graph in batch.to_data_list()] == [1, 0, 3, 2]
 
 
-def test_only_graphs_without_nodes():
-    graphs = [Data(x=torch.empty(0, 2), edge_index=torch.empty(2, 0).long())] * 2
-    (batch,) = PackedLoader(graphs, 2)
-    assert batch.ptr.tolist() == [0, 0, 0]
-    assert batch.x.shape == (0, 2)
-    assert [t.tolist() for t in batch.edge_index.get_csr()[0]] == [[0], []]
-
-
 def test_pyg_layers_take_a_batch():
     torch.manual_seed(0)
     graphs = [ring(n) for n in (3, 5, 4)]

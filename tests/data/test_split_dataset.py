@@ -1,4 +1,3 @@
-import os
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,10 +8,9 @@ import torch_geometric.transforms as T
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fognn.data import CLUSTER, PATTERN
-from fognn.data.generators import generate_cluster, generate_pattern
+from fognn.data import PATTERN
+from fognn.data.generators import generate_pattern
 from fognn.data.split_dataset import (
-    file_stamp,
     flatten,
     read_npz,
 )
@@ -83,12 +81,6 @@ def test_a_damaged_processed_file_is_made_again(tmp_path, keep):
     assert_made_again(tmp_path, path, expected)
 
 
-def test_root_defaults_to_the_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FOGNN_CACHE", str(tmp_path))
-    CLUSTER(num_graphs=2)
-    assert len(stored(tmp_path / "cluster")) == 1
-
-
 def test_pre_transform_with_other_settings_is_no_old_file(tmp_path):
     # Both have the same repr, so PyG alone would read the first file twice.
     for steps in (2, 3, 2):
@@ -98,20 +90,6 @@ def test_pre_transform_with_other_settings_is_no_old_file(tmp_path):
         assert data[0].x.dtype == torch.int64
     assert len(stored(tmp_path)) == 2
     assert "pe" not in PATTERN(tmp_path, num_graphs=3)[0]
-
-
-def test_pre_transform_keeps_types(tmp_path):
-    data = PATTERN(tmp_path, num_graphs=3, pre_transform=T.ToUndirected(reduce="mean"))
-    plain = PATTERN(tmp_path, num_graphs=3)
-    for one, other in zip(data, plain, strict=True):
-        assert torch.equal(one.y, other.y)
-        assert one.edge_index.dtype == torch.int64
-        assert one.num_edges == other.num_edges
-
-
-def test_transform_is_applied_at_access(tmp_path):
-    data = CLUSTER(tmp_path, num_graphs=2, transform=lambda graph: graph.num_nodes)
-    assert data[0] == generate_cluster("train", 2).n[0]
 
 
 # Flat tensors and files
@@ -156,15 +134,3 @@ def test_read_npz_of_a_truncated_file(tmp_path, keep):
     path.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
     with pytest.raises(FileError, match=r"a\.npz is truncated or corrupt"):
         read_npz(path, "n")
-
-
-def test_fingerprint_changes_with_the_file(tmp_path):
-    path = tmp_path / "a"
-    path.write_text("x")
-    os.utime(path, ns=(1, 1))
-    first = file_stamp(path)
-    os.utime(path, ns=(1, 2))
-    assert first != file_stamp(path)
-    path.write_text("xy")
-    os.utime(path, ns=(1, 1))
-    assert first != file_stamp(path)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from fognn.data import CLUSTER, ImageSet, describe, open_user_data
+from fognn.data import ImageSet, describe, open_user_data
 from fognn.data.statistics import count, joined, statistics
 
 
@@ -49,15 +49,6 @@ def test_counts_of_splits_add_up(y: list[float] | None) -> None:
     graphs = [graph(n, n, None if y is None else y[n - 1]) for n in (1, 2, 3)]
     both = joined([count(graphs[:1]), count(graphs[1:])])
     assert statistics(both) == statistics(count(graphs))
-
-
-def test_dataset_and_subset(tmp_path: Path) -> None:
-    dataset = CLUSTER(tmp_path, num_graphs=5)
-    assert statistics(count(dataset)) == statistics(count(list(dataset)))
-    part = statistics(count(dataset[2:4]))
-    assert part["graphs"] == 2
-    assert part["nodes"] == dataset[2].num_nodes + dataset[3].num_nodes
-    assert statistics(count(CLUSTER(tmp_path, num_graphs=1)))["graphs"] == 1
 
 
 def test_images() -> None:
