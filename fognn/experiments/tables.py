@@ -170,16 +170,13 @@ def plan(
     Args:
         table (str): One of :obj:`fognn.experiments.rows.TABLES`.
         models (list, optional): Selects rows by slug or shell pattern, such as
-            ``["gcn", "*fog*"]``; the name of a network selects all its rows of the paper. A row
-            with GCN can also be selected with its norm: ``"gcn+fog-sym"`` is the row
-            ``"gcn+fog"``. (default: :obj:`None`)
+            ``["gcn", "*fog*"]``; the name of a network selects all its rows of the paper, and the
+            norm of GCN can be added: ``"gcn+fog-sym"``. (default: all)
         seeds (int or list, optional): Number of seeds, from 0, or the seeds. (default: :obj:`1`)
-        fraction (float, optional): Fraction of each split to use. (default: :obj:`None`)
-        epochs (int, optional): Maximum number of epochs. (default: :obj:`None`)
-        ours (bool, optional): If set to :obj:`False`, leaves out our variants of rows.
-            (default: :obj:`True`)
-        values (dict, optional): Settings to change, by name, such as
-            ``{"training.batch_size": 4}``. (default: :obj:`None`)
+        fraction (float, optional): Fraction of each split to use. (default: that of the row)
+        epochs (int, optional): Maximum number of epochs. (default: that of the row)
+        ours (bool, optional): Our variants of rows, too. (default: :obj:`True`)
+        values (dict, optional): Settings to change, such as ``{"training.batch_size": 4}``.
     """
     changes = {setting_name(name): value for name, value in (values or {}).items()}
     if "seed" in changes:

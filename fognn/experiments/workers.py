@@ -99,7 +99,7 @@ class _Worker:
         self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
         self.process: Future[int] = self.executor.submit(os.getpid)
         self.run: Future[Answer] = Future()
-        self.run.cancel()
+        self.run.set_result(("", {}))
 
     @property
     def idle(self) -> bool:
@@ -107,11 +107,7 @@ class _Worker:
 
     @property
     def killed(self) -> bool:
-        return (
-            self.idle
-            and not self.run.cancelled()
-            and isinstance(self.run.exception(), BrokenProcessPool)
-        )
+        return self.idle and isinstance(self.run.exception(), BrokenProcessPool)
 
 
 def _begin() -> None:

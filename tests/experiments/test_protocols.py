@@ -88,14 +88,6 @@ def test_names_of_shots() -> None:
     assert runs_of(fog) == []
 
 
-def test_overrides() -> None:
-    values = {"lr": 0.5, "model.h1": 8, "data.fraction": 0.1, "machine.threads": 2, "seed": 4}
-    base, config = protocol("zinc", "gcn+fog"), protocol("zinc", "gcn+fog", 0, values)
-    assert config.training.lr == 0.5
-    assert config.model.settings == base.model.settings | {"h1": 8}
-    assert (config.data.fraction, config.machine.threads, config.seed) == (0.1, 2, 4)
-
-
 @pytest.mark.parametrize(
     ("data", "model", "values", "named"),
     [

@@ -52,17 +52,6 @@ def test_a_task_that_fails(tmp_path: Path, tiny_plan: Plan) -> None:
     assert "log.txt" in files, "the next attempt resumes from there"
 
 
-def test_the_result_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names: list[str] = []
-    real = Path.write_bytes
-    monkeypatch.setattr(
-        Path, "write_bytes", lambda path, data: (names.append(path.name[-6:]), real(path, data))
-    )
-    put_files({"result.json": b"", "a": b"", "z": b""}, tmp_path)
-    assert names[-1].endswith("json")
-    assert len(names) == 3
-
-
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install 'fognn\[cluster\]'"):

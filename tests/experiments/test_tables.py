@@ -1,12 +1,11 @@
 import json
-import pickle
 from pathlib import Path
 
 import pytest
 
 from fognn.experiments import config_of, protocol, rows
 from fognn.experiments.rows import get_row, rows_of
-from fognn.experiments.tables import TABLES, plan, run_folder, runs_of
+from fognn.experiments.tables import TABLES, plan, run_folder
 from fognn.models import count_parameters
 from fognn.training.checkpoint import untrained_model
 from fognn.training.data import task_of
@@ -109,17 +108,3 @@ def test_errors_name_the_argument() -> None:
     ):
         with pytest.raises(ValueError, match=named):
             plan(**{"table": "zinc"} | options)  # type: ignore[arg-type]
-
-
-def test_a_run_travels_between_processes() -> None:
-    run = plan("limits", fraction=0.5)[-1]
-    again = pickle.loads(pickle.dumps(run))
-    assert (again, again.key) == (run, run.key)
-
-
-def test_a_line_of_another_version_keeps_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may have a variant that no table has now."""
-    (run,) = plan("zinc", ["gcn-sym"])
-    assert runs_of(run.config) == [run]
-    monkeypatch.setattr("fognn.experiments.tables.runs_of", lambda config: [])
-    assert run.keeps_weights

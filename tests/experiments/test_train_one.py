@@ -1,4 +1,3 @@
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -60,30 +59,6 @@ def test_more_epochs_are_trained_in_a_copy() -> None:
     whole = fognn.train("cluster", "gcn", folder="whole", **SMALL | {"epochs": 3})
     assert metrics(longer.folder) == metrics(whole.folder)
     assert (first.folder / "result.json").exists()
-
-
-def test_every_argument_reaches_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-    monkeypatch.setattr(
-        "fognn.experiments.train_one.fit", lambda *given, **more: seen.append((*given, more))
-    )
-    fognn.train(
-        "imdb-multi", "gin", 3, "here", epochs=7, lr=0.25, batch_size=6, fraction=0.75, fold=4,
-        precision="64-true", device="cpu", threads=2, command="again", again=True,
-        **{"data.folder": Path("files")},
-    )  # fmt: skip
-    ((config, folder, more),) = seen
-    base = protocol("imdb-multi", "gin", 3)
-    assert config == dataclasses.replace(
-        base,
-        data=dataclasses.replace(base.data, fraction=0.75, fold=4, folder="files"),
-        training=dataclasses.replace(base.training, epochs=7, lr=0.25, batch_size=6),
-        precision="64-true",
-        machine=dataclasses.replace(base.machine, device="cpu", threads=2),
-    )
-    assert (folder, more["command"], more["quiet"], more["again"]) == ("here", "again", False, True)
-    fognn.train("zinc", "gcn", weight_decay=0)
-    assert seen[1][0].training.weight_decay == 0, "zero is a value"
 
 
 def test_wrong_arguments() -> None:
