@@ -5,9 +5,14 @@ from typing import Any
 
 from torch.nn import Module
 
-from fognn.models.encoders import ConstantEncoder, FeatureEncoder, TokenEncoder, WalkEncoder
 from fognn.models.few_shot_net import FewShotNet
-from fognn.models.graph_net import GraphNet
+from fognn.models.graph_net import (
+    ConstantEncoder,
+    FeatureEncoder,
+    GraphNet,
+    TokenEncoder,
+    WalkEncoder,
+)
 from fognn.models.heads import JumpingHead, MLPHead, OutputScale
 from fognn.models.hosts import BUILT_IN, FOG_SETTINGS, HOSTS, NET_SETTINGS, FOGSettings, Host
 from fognn.models.task import TASKS, Task

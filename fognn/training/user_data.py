@@ -126,7 +126,7 @@ def check_user_data(config: Config, data: UserData) -> None:
     if constant:
         raise ValueError(
             f"config: training.metric must not be {training.metric!r}, because all targets of the "
-            f"{constant[0]} split are the same: take --metric accuracy or another split"
+            f"{constant[0]} split are the same: take training.metric=accuracy or another split"
         )
 
 

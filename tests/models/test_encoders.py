@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fognn.models.encoders import FeatureEncoder, TokenEncoder
+from fognn.models.graph_net import FeatureEncoder, TokenEncoder
 
 
 def test_tokens() -> None:
