@@ -10,9 +10,8 @@ import pytest
 
 from fognn.experiments.differences import paired_difference
 from fognn.experiments.ledger import ledger_of
-from fognn.experiments.search import rates_frame
 from fognn.experiments.results import table_frame
-from fognn.experiments.search import choices_of
+from fognn.experiments.search import choices_of, rates_frame
 from fognn.experiments.tables import TABLES
 
 ROOT = Path(__file__).parents[1]

@@ -200,10 +200,10 @@ def _compare(better: Any, than: Any, frames: Frames) -> Comparison:
 def _pairs(measured: Sequence[Comparison]) -> str:
     r"""Returns ``"1 seed each"``, ``"2 to 10 seeds each"``."""
     texts = []
+    found = [one.difference for one in measured if one.difference]
     for over, added in (("seed", ""), ("fold", " of one seed")):
-        found = [one.difference for one in measured if one.difference]
-        counts = sorted({difference.pairs for difference in found if difference.over == over})
+        counts = [difference.pairs for difference in found if difference.over == over]
         if counts:
-            span = f"{counts[0]} to " if len(counts) > 1 else ""
-            texts.append(f"{span}{pluralize(counts[-1], over)}{added} each")
+            span = f"{min(counts)} to " if len(set(counts)) > 1 else ""
+            texts.append(f"{span}{pluralize(max(counts), over)}{added} each")
     return joined(texts)

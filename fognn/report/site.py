@@ -179,7 +179,7 @@ def _part(frame: pd.DataFrame, number: int, table: Table, title: str) -> Part:
         figures.append(curves_figure(frame, f"curves-{number}"))
     runs = _run_table([entry for own in frame["entries"] for entry in own])
     shown = [figure for figure in figures if figure is not None]
-    return {"title": title, "table": table, "figures": shown, "runs": runs, "settings": None}
+    return {"title": title, "table": table, "figures": shown, "runs": runs}
 
 
 def _run_table(entries: Sequence[LedgerEntry]) -> Table:
@@ -276,12 +276,9 @@ def _networks(frame: pd.DataFrame, number: int, title: str) -> Part:
     about = [f"{capital(metric.direction)}; ± is the standard deviation over seeds (or folds)."]
     if (frame["paired_over"] == "fold").any():
         about.append("Folds share training data, so their intervals are too narrow.")
-    part = _part(
+    return _part(
         shown, number, Table(f"{first['data']}: {metric.axis}", header, rows, about), title
     )
-    settings = pd.DataFrame([_settings(own[0]) for own in frame["entries"]]).fillna(NONE).T
-    values = [[name, *row] for name, *row in settings.itertuples()]
-    return part | {"settings": (["setting", *shown["network"]], values)}
 
 
 def _comparison(
