@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from measure import parser, report, save
 from torch import Tensor
-from torch.nn import Module
+from torch.nn import BatchNorm1d, Module
 from torch.optim.swa_utils import update_bn
 
 from fognn.nn import FOG
@@ -51,7 +51,8 @@ def row_of(name: str, split: str) -> dict[str, Any]:
         scores = evaluate_model(net, loader, config.training, task.out_channels, fabric)
         return scores["batches"]
 
-    dead = sum(fog.num_dead_units() for fog in net.modules() if isinstance(fog, FOG))
+    norms = [m for fog in net.modules() if isinstance(fog, FOG) for m in fog.modules()]
+    dead = sum(int((m.running_var < 1e-6).sum()) for m in norms if isinstance(m, BatchNorm1d))
     running = figure()
     update_bn(open_split(config, "train"), Answers(net))
     averaged = figure()

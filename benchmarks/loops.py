@@ -30,7 +30,6 @@ NETWORKS = {
     "gated_edges": ["limits/gatedgcn-imdb-multi", "zinc/gatedgcn-e+fog", "tsp/gatedgcn-e"],
     "add_ends": ["tsp/gin", "tsp/fog"],
     "max_rows": ["pattern/graphsage", "tsp/graphsage+fog"],
-    "dropout": ["limits/gatedgcn-imdb-multi", "limits/gin-imdb-multi"],
 }
 
 

@@ -8,8 +8,7 @@ from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.typing import Adj
 
 from fognn.models.heads import Head
-from fognn.nn import FOG, Block
-from fognn.nn.fog import warn_of_dead_units
+from fognn.nn import Block
 from fognn.ops import Adjacency, adjacency
 from fognn.utils import checks
 
@@ -189,12 +188,6 @@ class GraphNet(Module):
         for module in (*ends, *self.blocks):
             if module is not None:
                 module.reset_parameters()
-
-    def train(self, mode: bool = True) -> "GraphNet":
-        if self.training and not mode:
-            # One warning for all layers; each would issue its own.
-            warn_of_dead_units([layer for layer in self.modules() if isinstance(layer, FOG)])
-        return super().train(mode)
 
     def forward(
         self,

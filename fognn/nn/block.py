@@ -1,5 +1,6 @@
 from typing import Any
 
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import BatchNorm
@@ -7,7 +8,6 @@ from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.ops import dropout
 from fognn.utils import checks
 
 
@@ -91,7 +91,7 @@ class Block(GraphLayer):
     def _drop(self, value: Any) -> Any:
         if not isinstance(value, Tensor):  # attention weights come as a pair with their edges
             return value
-        return dropout(value, self.dropout, self.training)
+        return F.dropout(value, self.dropout, self.training)
 
     def extra_repr(self) -> str:
         return f"residual={self.residual}, dropout={self.dropout}"

@@ -1,9 +1,9 @@
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.nn.resolver import activation_resolver
 
-from fognn.ops import dropout
 from fognn.utils import checks
 
 
@@ -57,7 +57,7 @@ class FeedForward(Module):
             module.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
-        h = dropout(self.act(self.lin_1(x)), self.dropout, self.training)
+        h = F.dropout(self.act(self.lin_1(x)), self.dropout, self.training)
         return self.norm(x + self.lin_2(h))
 
     def __repr__(self) -> str:

@@ -1,6 +1,5 @@
 import math
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -58,8 +57,7 @@ class FOG(GraphLayer):
     :math:`\textrm{ReLU}(\textrm{BN}(\mathbf{W} \mathbf{x}))`: a unit that ReLU makes zero on all
     nodes of the training data has a running variance near zero, and a norm after it divides by the
     square root in evaluation, so that a node that activates the unit is multiplied by up to
-    :math:`1 / \sqrt{\epsilon}`, about 300. In the paper's form, :obj:`act_first=True`, a warning is
-    issued once if there are such units when a network is switched from training to evaluation.
+    :math:`1 / \sqrt{\epsilon}`, about 300. The paper's form is :obj:`act_first=True`.
 
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
@@ -117,7 +115,6 @@ class FOG(GraphLayer):
         self.h2 = default_h2 if h2 is None else checks.positive_int("FOG", "h2", h2)
         self.edge_dim = edge_dim
         self.act_first = act_first
-        self._warned = False
 
         # ReLU is applied in place, and needs no module.
         self.act = None if act in (None, "relu") else activation_resolver(act)
@@ -145,11 +142,6 @@ class FOG(GraphLayer):
         for module in parts:
             if module is not None and hasattr(module, "reset_parameters"):
                 module.reset_parameters()
-
-    def train(self, mode: bool = True) -> "FOG":
-        if self.training and not mode:
-            warn_of_dead_units([self])
-        return super().train(mode)
 
     def forward(
         self,
@@ -228,46 +220,11 @@ class FOG(GraphLayer):
             return h.relu_() if inplace else h.relu()
         return h if self.act is None else self.act(h.t()).t()
 
-    def num_dead_units(self) -> int:
-        r"""Returns the number of units that have been zero on all nodes for many training steps and
-        whose factor in evaluation is not limited by :obj:`eps`."""
-        if not self.act_first:
-            return 0
-        dead = 0
-        for norm in (self.norm_1, self.norm_2):
-            # A user's own norm may have no running statistics, and a larger eps limits the factor.
-            bn = getattr(norm, "module", norm)
-            var = getattr(bn, "running_var", None)
-            if isinstance(var, Tensor) and not var.is_meta and bn.eps < 1e-3:
-                dead += int((var < 1e-6).sum())
-        return dead
-
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}, h1={self.h1}, h2={self.h2}"
         if self.edge_dim is not None:
             widths += f", edge_dim={self.edge_dim}"
         return f"{self.__class__.__name__}({widths})"
-
-
-def warn_of_dead_units(layers: Sequence[FOG]) -> None:
-    r"""Issues one warning for all layers of a network, the first time that one of them has dead
-    units.
-
-    Args:
-        layers (list): The layers.
-    """
-    if any(layer._warned for layer in layers) or not any(map(FOG.num_dead_units, layers)):
-        return
-    for layer in layers:
-        layer._warned = True
-    # The same text for all layers: Python shows it once for a network of single layers, too.
-    warnings.warn(
-        "FOG: units have been zero on all nodes for many training steps (running variance below "
-        "1e-6). In evaluation a node that activates one of them is multiplied by up to "
-        "1 / sqrt(eps), about 300. With act_first=False (fog_act_first in create_model) the norm "
-        "is before the activation, which prevents this",
-        stacklevel=3,
-    )
 
 
 def _linear(lin: Linear, h: Tensor) -> Tensor:

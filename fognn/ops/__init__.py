@@ -2,7 +2,6 @@ r"""Sums over edges, each an operator with its own backward. Nothing here has we
 
 from fognn.ops.add_ends import add_ends
 from fognn.ops.adjacency import Adjacency, adjacency
-from fognn.ops.dropout import dropout
 from fognn.ops.edge_softmax import edge_softmax
 from fognn.ops.gated_edges import gated_edges, gated_sum, stacked
 from fognn.ops.kron_linear import kron_linear
@@ -14,7 +13,6 @@ __all__ = [
     "Norm",
     "add_ends",
     "adjacency",
-    "dropout",
     "edge_softmax",
     "gated_edges",
     "gated_sum",

@@ -19,8 +19,6 @@ import importlib
 import os
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -32,28 +30,12 @@ from torch import Tensor
 from fognn.ops.adjacency import rows_of
 from fognn.utils.checks import outside
 
-_forced: str | None = None
-
 
 def path(x: Tensor) -> str:
     """The path that ``x`` takes: ``"cpu"``, ``"cuda"`` or ``"plain"``."""
     if x.dtype not in (torch.float32, torch.float64):
         return "plain"
-    if _forced is not None:
-        return _forced
     return x.device.type if x.device.type in ("cpu", "cuda") else "plain"
-
-
-@contextmanager
-def force(name: str) -> Iterator[None]:
-    """Makes :func:`path` return ``name``: the operations of the path ``"cuda"`` exist on the CPU
-    too, so tests run it without a GPU."""
-    global _forced
-    before, _forced = _forced, name
-    try:
-        yield
-    finally:
-        _forced = before
 
 
 _LOOPS = find_spec("numba") is not None and os.environ.get("FOGNN_PLAIN", "") != "1"

@@ -20,7 +20,6 @@ __all__ = [
     "add_ends",
     "add_ends_backward",
     "add_normed",
-    "dropout",
     "gate_backward",
     "gate_rows",
     "max_rows",
@@ -321,29 +320,3 @@ def add_at_max(bands, grad, place, out):  # type: ignore[no-untyped-def]
                 u = place[row, c]
                 if u < out.shape[0]:
                     out[u, c] += grad[row, c]
-
-
-@njit(inline="always")
-def _mixed(h):  # type: ignore[no-untyped-def]
-    """A bijection of 32 bits in which each bit of the result depends on all (MurmurHash3's).
-    numba computes with 64 bits unless told otherwise."""
-    h = np.uint32(h ^ (h >> np.uint32(16)))
-    h = np.uint32(h * np.uint32(0x85EBCA6B))
-    h = np.uint32(h ^ (h >> np.uint32(13)))
-    h = np.uint32(h * np.uint32(0xC2B2AE35))
-    return np.uint32(h ^ (h >> np.uint32(16)))
-
-
-@_compiled
-def dropout(x, p, seed, out):  # type: ignore[no-untyped-def]
-    """Keeps an entry, scaled, where the hash of its row, column and the seed is large enough."""
-    scale = x.dtype.type(1.0 / (1.0 - p))
-    limit = np.uint32(p * 4294967296.0)
-    low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32((seed >> 32) & 0xFFFFFFFF)
-    for row in prange(x.shape[0]):
-        start = _mixed(np.uint32(_mixed(np.uint32(row) ^ low) + np.uint32(row >> 32)))
-        start = np.uint32(start ^ high)
-        for c in range(x.shape[1]):
-            drawn = _mixed(np.uint32(start + np.uint32(c) * np.uint32(0x9E3779B1)))
-            value = x[row, c] * scale
-            out[row, c] = value if drawn >= limit else x.dtype.type(0)
