@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.nn import Module
 
 from fognn.data.opening import is_python_name
@@ -42,41 +41,32 @@ FORMAT = 1
 
 @dataclass
 class State:
-    r"""The progress of a run.
+    r"""The progress of a run."""
 
-    Args:
-        history (list, optional): One dict for each finished epoch, as in ``metrics.csv``.
-        batch (int, optional): Number of finished batches of the unfinished epoch.
-        meter (dict, optional): State of the meter after these batches.
-        seconds (float, optional): Time of these batches.
-        best_epoch (int, optional): The epoch of ``best.ckpt``, from 1.
-        stopped (str, optional): The reason why the training ended, see
-            :class:`~fognn.training.Result`; empty if it has not.
-        commits (list, optional): The commits of fognn that trained the run, in order.
-    """
-
-    history: list[dict[str, Any]] = field(default_factory=list)
-    batch: int = 0
-    meter: dict[str, Tensor] | None = None
-    seconds: float = 0.0
-    best_epoch: int = 0
-    stopped: str = ""
-    commits: list[str] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)  # the rows of metrics.csv
+    best_epoch: int = 0  # that of best.ckpt, from 1
+    stopped: str = ""  # why the training ended, see Result; empty if it has not
+    commits: list[str] = field(default_factory=list)  # of fognn, that trained the run
 
     def to_dict(self) -> dict[str, Any]:
         r"""Returns tensors and plain values, for a checkpoint."""
         # One tensor is saved much faster than thousands of numbers.
-        names = list(self.history[0]) if self.history else []
-        rows = [[row[name] for name in names] for row in self.history]
+        names = list(self.history[0])
+        rows = [list(row.values()) for row in self.history]
         return vars(self) | {"history": torch.tensor(rows, dtype=torch.float64), "names": names}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "State":
         r"""Builds the state from the result of :meth:`to_dict`."""
-        rest = dict(content)
-        names = rest.pop("names")
-        rows = [dict(zip(names, row, strict=True)) for row in rest.pop("history").tolist()]
-        return cls([row | {"epoch": int(row["epoch"])} for row in rows], **rest)
+        if content.get("batch"):
+            raise FileError(
+                "an older fognn stopped this run within an epoch: train it anew (--again)"
+            )
+        rows = [
+            dict(zip(content["names"], row, strict=True)) for row in content["history"].tolist()
+        ]
+        history = [row | {"epoch": int(row["epoch"])} for row in rows]
+        return cls(history, content["best_epoch"], content["stopped"], content["commits"])
 
     def is_best(self, metric: str) -> bool:
         r"""Returns whether the validation metric over items of the last epoch is better than that

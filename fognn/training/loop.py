@@ -3,8 +3,7 @@ r"""The training loop of one run."""
 import hashlib
 import math
 import time
-from contextlib import closing
-from itertools import islice
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +39,11 @@ from fognn.training.environment import (
     without_denormals,
 )
 from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of, std_of
-from fognn.training.optimizer import Schedule, make_optimizer
+from fognn.training.optimizer import make_optimizer, make_schedule
 from fognn.training.progress import RunProgress, StopSignals
-from fognn.training.run_folder import Result, RunFolder, in_use, summarise
+from fognn.training.run_folder import Result, RunFolder, summarise
 from fognn.training.user_module import first_weights
 from fognn.utils.errors import Stopped, TrainingError
-
-__all__ = ["fit_one"]
 
 # Epochs in which a run must have a finite validation loss.
 _FIRST_EPOCHS = 10
@@ -54,72 +51,55 @@ _FIRST_EPOCHS = 10
 
 def fit_one(config: Config, folder: Path, **rest: Any) -> Result:
     r"""Trains a single run, see :func:`fognn.training.fit`."""
-    if in_use(folder):  # here, before several ranks are started
-        raise TrainingError(f"{folder} is in use: another process trains in it")
     return on_ranks(config, _fit, config, folder, rest)
 
 
 @without_denormals()
 def _fit(fabric: Fabric, config: Config, folder: Path, rest: dict[str, Any]) -> Result:
-    data, module = rest["data"], rest["module"]
+    user_data = rest["data"]
     # Before the folder is created, so that invalid settings or data leave no folder.
-    task = task_of(config.data, data)
-    net = untrained_model(config, task, module)
-    train = open_split(config, "train", fabric.global_rank, fabric.world_size, data)
-    val = open_split(config, "val", data=data)
-    weights, logger = "", None
-    if module is not None:
-        keep = bool(config.model.settings.get("keep_weights"))
-        weights = first_weights(module, keep, config.seed)
-    if rest["logger"] is not None and fabric.is_global_zero:
-        from lightning_fabric.loggers.tensorboard import TensorBoardLogger
-
-        logger = TensorBoardLogger(folder, name="tensorboard", version="")
-    run = RunFolder(folder, config, rest["again"]) if fabric.is_global_zero else None
-    options = (weights, data, rest["command"], rest["quiet"] or run is None, logger)
-    try:
+    task = task_of(config.data, user_data)
+    net = untrained_model(config, task, rest["module"])
+    train = open_split(config, "train", fabric.global_rank, fabric.world_size, user_data)
+    val = open_split(config, "val", data=user_data)
+    # The first rank alone writes files.
+    again = rest.pop("again")
+    run = RunFolder(folder, config, again) if fabric.is_global_zero else None
+    # Each step seeds torch, which must not change the caller's random state.
+    with run or nullcontext(), threads_of(config.machine), torch.random.fork_rng(devices=[]):
         fabric.barrier()
-        # Each step seeds torch, which must not change the caller's random state.
-        with threads_of(config.machine), torch.random.fork_rng(devices=[]):
-            return _train(fabric, config, folder, run, task, net, train, val, *options)
-    except (TrainingError, Stopped) as error:
-        if run is not None:
-            run.log(str(error))
-        raise
-    finally:
-        if run is not None:
-            run.close()
+        return _train(fabric, config, folder, run, task, net, train, val, **rest)
 
 
 def _train(
     fabric: Fabric,
     config: Config,
     folder: Path,
-    run: RunFolder | None,  # None on all ranks but the first, which alone writes files
+    run: RunFolder | None,
     task: Task | None,
     net: Module,
     train: Any,
     val: Any,
-    weights: str,
-    user_data: UserData | None,
+    *,
+    data: UserData | None,
+    module: Module | None,
     command: str,
     quiet: bool,
-    logger: Any,
+    logger: str | None,
 ) -> Result:
     training, std, queries = config.training, std_of(task), queries_of(config.data)
     classes = config.data.n_way if task is None else task.out_channels
     net = with_norms(net, fabric)
-    module: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
+    compiled: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
     adam = make_optimizer(config, net.parameters())
-    schedule = Schedule(training, adam, len(train))
-    model, optimizer = fabric.setup(module, adam)
-    data = fingerprint(train)
-    state = State()
+    schedule = make_schedule(training, adam, len(train))
+    model, optimizer = fabric.setup(compiled, adam)
+    mark, state, begun = fingerprint(train), State(), "begins"
 
     # Resume
     if (folder / "last.ckpt").exists():
         saved = read_checkpoint(folder / "last.ckpt")
-        if saved.get("data") != data:
+        if saved.get("data") != mark:
             raise ValueError(
                 f"data {config.data.name!r} have changed since the run in {folder} was started: "
                 "name another folder, or restore the data"
@@ -127,67 +107,47 @@ def _train(
         with content_of(folder / "last.ckpt"):
             net.load_state_dict(saved["model"])
             optimizer.load_state_dict(saved["optimizer"])
-            schedule.load_state_dict(saved["schedule"])
+            if saved["schedule"] is not None:
+                schedule.load_state_dict(saved["schedule"])
             state = State.from_dict(saved["state"])
-        if state.batch and fabric.world_size > 1:  # only a single process saves within an epoch
-            raise TrainingError(
-                f"the run in {folder} was interrupted within an epoch: machine.ranks must be 1 to "
-                f"resume it, got {fabric.world_size}"
-            )
+        begun = f"resumes after epoch {len(state.history)}"
         if state.stopped == "epochs" and len(state.history) < training.epochs:
             state.stopped = ""  # the run had fewer epochs
-    if run is not None and run.has_fewer_epochs(config):
-        if state.best_epoch:  # as a run that had this number of epochs would have written it
-            best = read_checkpoint(run.best)
-            content = {"model": best["model"], "epoch": best["epoch"]}
-            write_checkpoint(run.best, config, task, content)
-        run.extend(config)
     here = commit()
     if here is not None and here not in state.commits:
         state.commits.append(here)
-
-    def save() -> None:
-        if run is not None:
-            content = {
-                "model": net.state_dict(),
-                "optimizer": adam.state_dict(),
-                "schedule": schedule.state_dict(),
-                "data": data,
-                "state": state.to_dict(),
-            }
-            write_checkpoint(run.last, config, task, content)
-            if state.history:
-                run.write_metrics(state.history)
 
     def evaluate(loader: Any) -> dict[str, float]:
         share_buffers(net, fabric)
         return evaluate_model(model, loader, training, classes, fabric, std, queries)
 
-    progress = RunProgress(config, len(train), len(state.history), quiet)
+    progress = RunProgress(config, len(train), len(state.history), quiet or run is None)
+    weights, board = "" if module is None else first_weights(module, config), None
     if run is not None:
-        begun = f"resumes after epoch {len(state.history)}" if run.last.exists() else "begins"
+        run.extend(config)
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
         notes = [f"first weights: {weights}"] if weights else []
-        for note in [*notes_of(config.data, user_data), *notes]:
+        for note in [*notes_of(config.data, data), *notes]:
             run.log(note)
             progress.note(note)
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
             run.write_metrics(state.history)
+        if logger is not None:
+            from lightning_fabric.loggers.tensorboard import TensorBoardLogger
+
+            board = TensorBoardLogger(folder, name="tensorboard", version="")
 
     with closing(progress), StopSignals() as signals:
         while not state.stopped:
             # Train for an epoch
-            epoch = len(state.history)
+            epoch, start = len(state.history), time.perf_counter()
             meter = Meter(training, classes, fabric)
-            if state.meter is not None:
-                meter.load_state_dict(state.meter)
-            before, start = state.seconds, time.perf_counter()
-            progress.epoch(epoch + 1, state.batch)
-            lr = schedule.first_rate(epoch)
+            lr = adam.param_groups[0]["lr"]
+            progress.epoch(epoch + 1)
             model.train()
             train.set_epoch(epoch)
-            for number, batch in enumerate(islice(train, state.batch, None), state.batch):
+            for number, batch in enumerate(train):
                 torch.manual_seed(_step_seed(config.seed, epoch, number, fabric.global_rank))
                 prediction, target = forward_batch(model, fabric.to_device(batch))
                 loss = loss_of(training.loss, prediction, target, fabric, std)
@@ -202,69 +162,66 @@ def _train(
                         model, optimizer, max_norm=training.clip, error_if_nonfinite=False
                     )
                 optimizer.step()
-                schedule.end_step()
+                if training.schedule == "cosine":
+                    schedule.step()
                 meter.update(prediction, target, loss)
                 progress.step(value)
                 if signals.asked:
-                    place = f"epoch {epoch + 1} after batch {number + 1} of {len(train)}, the state"
-                    if fabric.world_size == 1:
-                        state.batch, state.meter = number + 1, meter.state_dict()
-                        state.seconds = before + time.perf_counter() - start
-                        save()
-                    else:  # ranks can be at different batches
-                        place = f"epoch {epoch + 1}, the state after the last finished epoch"
-                    raise Stopped(f"stopped in {place} is saved in {folder}; to resume: {command}")
-            train_seconds = before + time.perf_counter() - start
-            train_scores = meter.compute()
+                    raise Stopped(
+                        f"stopped in epoch {epoch + 1}; to resume {folder} after its last finished "
+                        f"epoch: {command}"
+                    )
+            train_scores, middle = meter.compute(), time.perf_counter()
 
             # Validate
-            start = time.perf_counter()
             val_scores = evaluate(val)
-            what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
-            finite = math.isfinite(val_scores["loss"])
-            if not finite and not _may_pass(net, state):
-                raise _diverged(what, val_scores["loss"], lr)
             row = {"epoch": epoch + 1, "lr": lr}
             for split, scores in (("train", train_scores), ("val", val_scores)):
                 row[f"{split}_loss"] = scores["loss"]
                 for kind in ("batches", "items"):
                     row[f"{split}_{training.metric}_{kind}"] = scores[kind]
-            row["train_seconds"] = train_seconds
-            row["val_seconds"] = time.perf_counter() - start
+            row["train_seconds"] = middle - start
+            row["val_seconds"] = time.perf_counter() - middle
             state.history.append(row)
-            state.batch, state.meter, state.seconds = 0, None, 0.0
-            schedule.end_epoch(val_scores["loss"])
-            if training.schedule == "plateau" and schedule.rate < training.min_lr:
+            if training.schedule == "plateau":
+                schedule.step(val_scores["loss"])
+            elif training.schedule != "cosine":
+                schedule.step()
+            if training.schedule == "plateau" and adam.param_groups[0]["lr"] < training.min_lr:
                 state.stopped = "rate"
             elif len(state.history) >= training.epochs:
                 state.stopped = "epochs"
-            if state.stopped and not finite:
+            if not math.isfinite(val_scores["loss"]) and not _may_pass(net, state):
+                what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
                 raise _diverged(what, val_scores["loss"], lr)
 
             # Save
-            if state.is_best(training.metric):
-                state.best_epoch = epoch + 1
-                if run is not None:
+            best = state.is_best(training.metric)
+            state.best_epoch = epoch + 1 if best else state.best_epoch
+            if run is not None:
+                content = {"model": net.state_dict(), "epoch": epoch + 1}
+                if best:
                     # Before last.ckpt: after a kill in between, this epoch is trained again and
                     # writes the same file again.
-                    content = {"model": net.state_dict(), "epoch": epoch + 1}
                     write_checkpoint(run.best, config, task, content)
-            save()
+                content |= {"optimizer": adam.state_dict(), "schedule": schedule.state_dict()}
+                content |= {"data": mark, "state": state.to_dict()}
+                write_checkpoint(run.last, config, task, content)
+                run.write_metrics(state.history)
             progress.end(row)
-            if logger is not None:
-                logger.log_metrics(row, step=epoch + 1)
+            if board is not None:
+                board.log_metrics(row, step=epoch + 1)
 
     # Test
     test: dict[str, dict[str, float]] | None = None
-    checksums = [data, fingerprint(val)]
+    checksums = [mark, fingerprint(val)]
     if "test" in splits_of(config.data):
-        loader = open_split(config, "test", data=user_data)
+        loader = open_split(config, "test", data=data)
         checksums.append(fingerprint(loader))
         test = {"last": evaluate(loader)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt
-        best = read_checkpoint(folder / "best.ckpt")
         with content_of(folder / "best.ckpt"):
-            net.load_state_dict(best["model"])
+            net.load_state_dict(read_checkpoint(folder / "best.ckpt")["model"])
         test["best"] = evaluate(loader)
     result = summarise(
         config,
@@ -304,8 +261,9 @@ def _may_pass(net: Module, state: State) -> bool:
     another one, such as NaN in the data.
     """
     losses = [row["val_loss"] for row in state.history]
-    begins = len(losses) < _FIRST_EPOCHS or any(map(math.isfinite, losses))
-    return begins and all(value.isfinite().all() for value in net.state_dict().values())
+    begins = len(losses) <= _FIRST_EPOCHS or any(map(math.isfinite, losses))
+    whole = all(value.isfinite().all() for value in net.state_dict().values())
+    return begins and whole and not state.stopped
 
 
 def _diverged(what: str, value: float, lr: float) -> TrainingError:

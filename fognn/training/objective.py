@@ -136,15 +136,7 @@ class Meter:
     The metric over items is that of all items together; the metric over batches is the mean of the
     metrics of the batches, as the public benchmark reports it. With several ranks, each rank's part
     of a batch counts as a batch. ROC-AUC and average precision are only over items. Missing targets
-    (NaN) do not count.
-
-    Args:
-        training (TrainingConfig): The metric.
-        classes (int): Number of classes, of yes/no columns, or of values.
-        fabric (Fabric): The device and the ranks.
-        queries (int, optional): Few-shot images: the number of consecutive items that form an
-            episode. (default: :obj:`None`)
-    """
+    (NaN) do not count. Few-shot images have :obj:`queries` consecutive items in an episode."""
 
     def __init__(
         self, training: TrainingConfig, classes: int, fabric: Fabric, queries: int | None = None
@@ -155,7 +147,6 @@ class Meter:
         self.scale = 100.0 if "accuracy" in training.metric else 1.0
         yes_no = self.kind == "yes/no"
         self.metric = _metric(training.metric, 2 if yes_no else classes).to(fabric.device)
-        self.metric.persistent(True)
         doubles: dict[str, Any] = {"dtype": torch.float64, "device": fabric.device}
         # The sum of the losses, the sum of the batches' metrics, the number of batches.
         self.sums = torch.zeros(3, **doubles)
@@ -242,17 +233,6 @@ class Meter:
         shares = counts / counts.sum(1, keepdim=True)
         shares = shares[:, 1] if counts.size(1) == 2 else shares[0]
         return float(shares[(shares > 0) & (shares < 1)].mean())
-
-    def state_dict(self) -> dict[str, Tensor]:
-        r"""Returns the state, to resume within an epoch."""
-        return {"sums": self.sums, "counts": self.counts, **self.metric.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        r"""Restores the state of :meth:`state_dict`."""
-        state = dict(state)
-        self.sums.copy_(state.pop("sums"))
-        self.counts.copy_(state.pop("counts", self.counts))
-        self.metric.load_state_dict(state)
 
 
 class ColumnMean(Metric):

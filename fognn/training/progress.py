@@ -16,14 +16,7 @@ __all__ = ["RunProgress", "StopSignals", "duration"]
 
 
 class RunProgress:
-    r"""Shows a run on standard error.
-
-    Args:
-        config (Config): The run.
-        batches (int): Number of batches in an epoch.
-        done (int): Number of epochs that are already trained.
-        quiet (bool): If set to :obj:`True`, shows nothing.
-    """
+    r"""Shows a run on standard error, unless it is quiet, after so many epochs done."""
 
     def __init__(self, config: Config, batches: int, done: int, quiet: bool) -> None:
         self.config, self.done, self.quiet = config, done, quiet
@@ -36,10 +29,9 @@ class RunProgress:
         if not self.quiet:
             tqdm.write(text, file=sys.stderr)
 
-    def epoch(self, number: int, first: int) -> None:
-        r"""Shows the start of an epoch at batch ``first``, not 0 in a resumed one."""
+    def epoch(self, number: int) -> None:
+        r"""Shows the start of an epoch."""
         self.bar.reset()
-        self.bar.update(first)
         self.bar.set_description(f"epoch {number}/{self.config.training.epochs}")
 
     def step(self, loss: float) -> None:

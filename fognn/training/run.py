@@ -119,10 +119,8 @@ def _fit_folds(config: Config, folder: Path, **rest: Any) -> Result:
     """
     # Raises for an invalid setting before the folder is created.
     untrained_model(config, task_of(config.data, rest["data"]), rest["module"])
-    run = RunFolder(folder, config, rest["again"])
-    try:
-        if run.has_fewer_epochs(config):
-            run.extend(config)
+    with RunFolder(folder, config, rest["again"]) as run:
+        run.extend(config)
         results = []
         for fold in range(1, folds_of(config.data, rest["data"]) + 1):
             part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
@@ -135,8 +133,6 @@ def _fit_folds(config: Config, folder: Path, **rest: Any) -> Result:
         result.save()
         run.log(str(result))
         return result
-    finally:
-        run.close()
 
 
 def _mean_curve(curves: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 r"""The run folder: its lock, its files, and the result in ``result.json``."""
 
 import csv
-import io
 import math
 import statistics
 import time
@@ -14,20 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from fognn.training.config import Config
 from fognn.training.environment import environment, peak_memory
 from fognn.training.objective import HIGHER_IS_BETTER
-from fognn.utils.errors import TrainingError, first_problem
+from fognn.utils.errors import Stopped, TrainingError, first_problem
 from fognn.utils.files import write_whole
-
-__all__ = [
-    "Result",
-    "RunFolder",
-    "Scores",
-    "check_folder",
-    "epoch_scores",
-    "finished",
-    "in_use",
-    "read_metrics",
-    "summarise",
-]
 
 TIMES = ("train_seconds", "val_seconds")
 # The result first: a kill in between leaves a run that is not finished.
@@ -43,84 +30,45 @@ class Result(BaseModel):
     The best epoch is the one with the best validation metric over items. The test split is
     evaluated after the training, at the last and at the best epoch. Training scores are
     accumulated during an epoch, while the weights change; validation scores are computed at its
-    end.
-
-    Args:
-        folder (Path): The run folder. It is not in ``result.json``.
-        command (str): The command that repeats or resumes the run.
-        data (str): Name of the dataset.
-        model (str): Name of the network.
-        seed (int): The seed.
-        parameters (int): Number of trainable parameters.
-        metric (str): Name of the metric.
-        higher_is_better (bool): Whether a higher metric is better.
-        epochs (int): Number of trained epochs.
-        best_epoch (int): The best epoch, from 1.
-        stopped (str): Why the training ended: ``"rate"`` (the learning rate fell below
-            ``min_lr``, in all folds of a run over folds) or ``"epochs"``.
-        seconds_per_epoch (float): Median time of an epoch in seconds, with validation.
-        seconds (float): Total time of all epochs in seconds, with validation.
-        train (dict): Scores at the ``"last"`` and the ``"best"`` epoch: the ``"loss"``, and the
-            metric over ``"batches"`` and over ``"items"``.
-        val (dict): The same for the validation split.
-        test (dict, optional): The same for the test split, if there is one.
-        device (str): The device that it was trained on.
-        threads (int): Number of threads of each process.
-        ranks (int): Number of processes.
-        versions (dict): Versions of the libraries.
-        commit (str, optional): Commit, or commits, of fognn, if it was run from a clone.
-        machine (dict): Operating system, processor, number of cores and memory.
-        spread (dict, optional): Standard deviations over folds, for a run over folds.
-        folds (list): Results of the folds, for a run over folds.
-        fingerprint (str): Checksum of the graphs, or images, of all splits.
-        peak_memory (int, optional): Largest memory of the process in bytes, with the libraries and
-            the data; on CUDA, the largest memory that tensors had on the device.
-        initial_weights (str): Where the weights of a network that was given as a Python object
-            come from; empty for a network by name.
-        majority_class (bool): Whether the test metric at the best epoch is that of an answer that
-            is always the most frequent class.
-    """
+    end."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
 
-    folder: Path = Field(default=Path(), exclude=True)
-    command: str
+    folder: Path = Field(default=Path(), exclude=True)  # not in result.json
+    command: str  # that repeats or resumes the run
     data: str
     model: str
     seed: int
-    parameters: int
+    parameters: int  # the number of those that are trained
     metric: str
     higher_is_better: bool
     epochs: int = Field(ge=1)
     best_epoch: int = Field(ge=1)
-    stopped: str
-    seconds_per_epoch: float
-    seconds: float
-    train: Scores
+    stopped: str  # "rate" (the learning rate fell below min_lr, in all folds) or "epochs"
+    seconds_per_epoch: float  # median, with validation
+    seconds: float  # of all epochs, with validation
+    train: Scores  # "last" and "best" epoch: the "loss", the metric over "batches" and "items"
     val: Scores
     test: Scores | None
     device: str
     threads: int
     ranks: int
     versions: dict[str, str]
-    commit: str | None
+    commit: str | None  # or several; None if fognn was not run from a clone
     machine: dict[str, Any]
-    spread: Scores | None = None
+    spread: Scores | None = None  # standard deviations over folds
     folds: list[dict[str, Any]] = []
-    fingerprint: str = ""
-    peak_memory: int | None = None
-    initial_weights: str = ""
-    majority_class: bool = False
+    fingerprint: str = ""  # of the graphs, or images, of all splits
+    peak_memory: int | None = None  # of the process, or of tensors on CUDA, in bytes
+    initial_weights: str = ""  # where those of a network that is a Python object come from
+    majority_class: bool = False  # the test metric is that of the most frequent class for all
 
-    @field_validator("train", "val", "test", "spread")
+    @field_validator("train", "val", "test")
     @classmethod
     def _complete(cls, scores: Scores | None) -> Scores | None:
-        if scores is None:
-            return None
         for at in ("last", "best"):
-            missing = {"loss", "items", "batches"} - scores.get(at, {}).keys()
-            if missing:
-                raise ValueError(f"{at} must have {', '.join(sorted(missing))}")
+            if scores is not None and not {"loss", "items", "batches"} <= scores.get(at, {}).keys():
+                raise ValueError(f"{at} must have loss, items and batches")
         return scores
 
     @property
@@ -222,8 +170,8 @@ def epoch_scores(row: dict[str, Any], metric: str, split: str) -> dict[str, floa
 
 
 class RunFolder:
-    r"""The folder of a run, locked by one process at a time. It is created if it does not exist;
-    with :obj:`again`, what it has of the run is removed."""
+    r"""The folder of a run, locked by one process at a time, as a context manager. It is created if
+    it does not exist; with :obj:`again`, what it has of the run is removed."""
 
     def __init__(self, path: Path, config: Config, again: bool = False) -> None:
         self.path, self.config_file = path, path / "config.yaml"
@@ -243,33 +191,31 @@ class RunFolder:
         if not self.config_file.exists():
             _write(self.config_file, config.to_yaml())
 
-    def has_fewer_epochs(self, config: Config) -> bool:
-        r"""Returns whether ``config.yaml`` has fewer epochs than ``config``."""
-        return Config.read(self.config_file).training.epochs < config.training.epochs
+    def __enter__(self) -> "RunFolder":
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, TrainingError | Stopped):
+            self.log(str(error))
+        self.lock.release()
 
     def extend(self, config: Config) -> None:
-        r"""Gives the run more epochs. The result is removed first, so that a kill in between leaves
-        an interrupted run, never the result of one configuration beside the other."""
-        (self.path / "result.json").unlink(missing_ok=True)
-        _write(self.config_file, config.to_yaml())
-
-    def close(self) -> None:
-        r"""Releases the lock."""
-        self.lock.release()
+        r"""Gives the run more epochs, if ``config`` has more. The result is removed first, so that
+        a kill in between leaves an interrupted run, never a result of another configuration."""
+        if Config.read(self.config_file).training.epochs < config.training.epochs:
+            (self.path / "result.json").unlink(missing_ok=True)
+            _write(self.config_file, config.to_yaml())
 
     def log(self, text: str) -> None:
         r"""Appends a line with the time to ``log.txt``."""
-        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         with open(self.path / "log.txt", "a", encoding="utf-8") as file:
-            file.write(f"{stamp}  {text}\n")
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {text}\n")
 
     def write_metrics(self, history: list[dict[str, Any]]) -> None:
         r"""Writes ``metrics.csv``, one line for each epoch."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(history[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(history)
-        _write(self.path / "metrics.csv", text.getvalue())
+        lines = [",".join(history[0])]
+        lines += [",".join(map(str, row.values())) for row in history]
+        _write(self.path / "metrics.csv", "\n".join(lines) + "\n")
 
 
 def _write(path: Path, text: str) -> None:
@@ -283,9 +229,9 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
     if not (path / "config.yaml").exists():
         if path.exists() and not path.is_dir():
             raise ValueError(f"folder must not be a file, got {str(path)!r}")
-        foreign = [p.name for p in path.iterdir()] if path.exists() else []
-        # A run that was killed before it wrote its first file may have left these.
-        foreign = [name for name in foreign if not name.startswith((".tmp-", ".lock"))]
+        names = [part.name for part in path.iterdir()] if path.exists() else []
+        # A run that was killed before it wrote its first file may have left some.
+        foreign = [name for name in names if not name.startswith((".tmp-", ".lock"))]
         if foreign:
             raise ValueError(
                 f"folder must be new, empty or the folder of this run, got {str(path)!r}, which "
@@ -306,15 +252,11 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
 
 def in_use(path: Path) -> bool:
     r"""Returns whether a process trains in the folder."""
-    if not (path / ".lock").exists():
-        return False
-    lock = FileLock(path / ".lock")
     try:
-        lock.acquire(timeout=0)
+        with FileLock(path / ".lock").acquire(timeout=0):
+            return False
     except Timeout:
         return True
-    lock.release()
-    return False
 
 
 def finished(path: Path, config: Config) -> Result | None:
@@ -331,13 +273,10 @@ def finished(path: Path, config: Config) -> Result | None:
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     r"""Reads ``metrics.csv``: one dict of numbers for each epoch."""
     path = folder / "metrics.csv"
-    try:
-        with open(path, newline="", encoding="utf-8") as file:
-            return [
-                {name: int(text) if name == "epoch" else float(text) for name, text in row.items()}
-                for row in csv.DictReader(file)
-            ]
-    except FileNotFoundError as error:
-        raise ValueError(f"{path} does not exist: the run has not finished an epoch yet") from error
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} must have a number in each cell: {error}") from error
+    if not path.is_file():
+        raise ValueError(f"{path} does not exist: the run has not finished an epoch yet")
+    with open(path, newline="", encoding="utf-8") as file:
+        return [
+            {name: int(text) if name == "epoch" else float(text) for name, text in row.items()}
+            for row in csv.DictReader(file)
+        ]

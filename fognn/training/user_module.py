@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 from fognn.data.opening import PYTHON, is_python_name
 from fognn.models import Task
 from fognn.ops import Adjacency
+from fognn.training.config import Config
 
 __all__ = ["GivenNet", "first_weights", "load_given", "module_name", "untrained_module"]
 
@@ -72,13 +73,13 @@ def untrained_module(module: Module, task: Task | None, settings: dict[str, Any]
     return GivenNet(net, task)
 
 
-def first_weights(module: Module, keep_weights: bool, seed: int) -> str:
+def first_weights(module: Module, config: Config) -> str:
     r"""Returns where the first weights of a user's network come from, for ``result.json``."""
-    if keep_weights:
+    if config.model.settings.get("keep_weights"):
         return "as given (keep_weights=True)"
     able = {name for name, part in module.named_modules() if _resets(part)}
     kept = [name for name, _ in module.named_parameters() if not able & _owners(name)]
-    text = f"from seed {seed}, by reset_parameters"
+    text = f"from seed {config.seed}, by reset_parameters"
     if kept:
         more = f" and {len(kept) - 5} more" if len(kept) > 5 else ""
         text += f"; as given, without reset_parameters: {', '.join(kept[:5])}{more}"

@@ -38,9 +38,8 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             row |= {"train_accuracy_batches": 1.0, "train_accuracy_items": 2.0}
             row |= {"val_accuracy_batches": score + 0.5, "val_accuracy_items": score}
             history.append(row | {"train_seconds": 1.0 * number, "val_seconds": 0.0})
-        place = RunFolder(folder, config)
-        place.write_metrics(history)
-        place.close()
+        with RunFolder(folder, config) as place:
+            place.write_metrics(history)
         scores = {"loss": 0.0, "batches": 1.0 * number, "items": 2.0 * number}
         test = {"last": scores, "best": scores} if options["test"] else None
         rest = {"stopped": "epochs", "parameters": 99, "device": "cpu", "ranks": 1}

@@ -34,7 +34,6 @@ def assert_same_run(folder: Path, whole: Path) -> None:
     assert (folder / "config.yaml").read_text() == (whole / "config.yaml").read_text()
     for name in ("last.ckpt", "best.ckpt"):
         mine, other = read_checkpoint(folder / name), read_checkpoint(whole / name)
-        assert mine["config"] == other["config"]
         for key, value in other["model"].items():
             assert torch.equal(mine["model"][key], value), key
     assert mine["epoch"] == other["epoch"]

@@ -87,21 +87,6 @@ def test_mae_over_batches_and_over_items(sizes: list[int], seed: int) -> None:
     assert scores["loss"] == pytest.approx(scores["batches"], rel=1e-5)
 
 
-@given(BATCHES, st.integers(0, 4))
-def test_a_meter_goes_on_from_its_state(sizes: list[int], cut: int) -> None:
-    parts = [(torch.randn(n, 3), torch.randint(0, 3, (n,))) for n in sizes]
-    whole, first = (meter("cross_entropy", "balanced_accuracy", 3) for _ in range(2))
-    second = meter("cross_entropy", "balanced_accuracy", 3)
-    for prediction, target in parts:
-        whole.update(prediction, target, prediction.sum())
-    for prediction, target in parts[:cut]:
-        first.update(prediction, target, prediction.sum())
-    second.load_state_dict(first.state_dict())
-    for prediction, target in parts[cut:]:
-        second.update(prediction, target, prediction.sum())
-    assert second.compute() == whole.compute()
-
-
 def test_missing_values_do_not_count() -> None:
     prediction, target = torch.randn(7, 3, requires_grad=True), torch.randn(7, 3)
     target[torch.rand(7, 3) < 0.4] = torch.nan

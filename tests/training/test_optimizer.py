@@ -13,7 +13,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from fognn.training import Config, Result, Stopped, TrainingConfig, fit, loop
 from fognn.training.checkpoint import read_checkpoint
-from fognn.training.optimizer import Schedule, cosine_factor
+from fognn.training.optimizer import cosine_factor
 
 MODERN = {
     "training__optimizer": "adamw",
@@ -50,13 +50,13 @@ def test_rates_of_a_cosine() -> None:
 def test_the_rates_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One rate for each step; the column has that of the first step of an epoch."""
     seen = []
-    original = Schedule.end_step
+    original = torch.optim.AdamW.step
 
-    def end_step(self: Schedule) -> None:
-        seen.append(self.rate)
-        original(self)
+    def step(self: torch.optim.AdamW, *rest: Any) -> Any:
+        seen.append(self.param_groups[0]["lr"])
+        return original(self, *rest)
 
-    monkeypatch.setattr(Schedule, "end_step", end_step)
+    monkeypatch.setattr(torch.optim.AdamW, "step", step)
     config = tiny(**MODERN)
     fit(config, tmp_path / "run", quiet=True)
     cosine = [1e-3 * (1 + math.cos(math.pi * part)) / 2 for part in (0, 0.25, 0.5, 0.75)]
@@ -64,7 +64,7 @@ def test_the_rates_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert [float(row["lr"]) for row in metrics(tmp_path / "run")] == seen[::2]
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("step", [1, 4])
 def test_stopped_at_any_step_it_has_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Path, step: int
 ) -> None:

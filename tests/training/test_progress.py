@@ -21,7 +21,7 @@ def row(epoch: int) -> dict[str, Any]:
 def test_a_line_for_each_epoch(capsys: pytest.CaptureFixture[str], quiet: bool) -> None:
     progress = RunProgress(tiny(training__epochs=5), 2, 2, quiet)
     for epoch in (3, 4):
-        progress.epoch(epoch, 0)
+        progress.epoch(epoch)
         progress.step(1.0)
         progress.end(row(epoch))
     progress.close()

@@ -18,9 +18,8 @@ def listed(folder: Path) -> list[str]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Any:
-    folder = RunFolder(tmp_path / "a" / "run", tiny())
-    yield folder
-    folder.close()
+    with RunFolder(tmp_path / "a" / "run", tiny()) as folder:
+        yield folder
 
 
 def test_a_new_folder(run: RunFolder) -> None:
@@ -40,7 +39,7 @@ sys.stdin.read()
 
 
 def test_held_by_another_process(tmp_path: Path) -> None:
-    RunFolder(tmp_path / "run", tiny()).close()
+    RunFolder(tmp_path / "run", tiny()).lock.release()
     other = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path / "run" / ".lock")],
         stdin=subprocess.PIPE,
@@ -58,7 +57,7 @@ def test_held_by_another_process(tmp_path: Path) -> None:
         other.kill()
         other.communicate(timeout=30)
     # A process that was killed holds nothing.
-    RunFolder(tmp_path / "run", tiny()).close()
+    RunFolder(tmp_path / "run", tiny()).lock.release()
 
 
 @pytest.mark.parametrize("name", ["thesis.tex", "last.ckpt", ".hidden"])
@@ -87,11 +86,11 @@ def test_leftovers_of_a_kill(tmp_path: Path) -> None:
     """Killed before its first file was whole, and again while it wrote a checkpoint."""
     (tmp_path / ".lock").write_text("")
     (tmp_path / ".tmp-123-config.yaml").write_text("dat")
-    RunFolder(tmp_path, tiny()).close()
+    RunFolder(tmp_path, tiny()).lock.release()
     assert listed(tmp_path) == [".lock", "config.yaml"]
     (tmp_path / ".tmp-456-last.ckpt").write_bytes(b"PK")
     (tmp_path / "last.ckpt").write_bytes(b"whole")
-    RunFolder(tmp_path, tiny()).close()
+    RunFolder(tmp_path, tiny()).lock.release()
     assert listed(tmp_path) == [".lock", "config.yaml", "last.ckpt"]
 
 
@@ -101,16 +100,8 @@ NUMBERS = st.floats(allow_nan=False)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=5))
 def test_metrics_roundtrip(tmp_path_factory: pytest.TempPathFactory, values: Any) -> None:
     rows = [{"epoch": n, "lr": a, "val_loss": b} for n, (a, b) in enumerate(values, 1)]
-    run = RunFolder(tmp_path_factory.mktemp("run"), tiny())
-    run.write_metrics(rows)
-    run.close()
+    with RunFolder(tmp_path_factory.mktemp("run"), tiny()) as run:
+        run.write_metrics(rows)
     found = read_metrics(run.path)
     assert found == rows, "each bit of each number"
     assert all(type(row["epoch"]) is int for row in found)
-
-
-@pytest.mark.parametrize("line", ["1,much", "1", "1,", "1.5,2", "1,2,3"])
-def test_damaged_metrics(run: RunFolder, line: str) -> None:
-    (run.path / "metrics.csv").write_text(f"epoch,lr\n{line}\n")
-    with pytest.raises(ValueError, match=r"metrics\.csv must have a number in each cell"):
-        read_metrics(run.path)
