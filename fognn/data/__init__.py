@@ -1,18 +1,21 @@
 r"""The datasets of the paper, readers for graphs of your own, and loaders whose batches have sorted
 edges."""
 
-from fognn.data.benchmark import CLUSTER, PATTERN, TSP, ZINC
+from fognn.data.benchmark import TSP, ZINC, IMDBMulti
 from fognn.data.catalog import CATALOG, DatasetInfo, dataset_info, where
 from fognn.data.episodes import Episode, Episodes, Tasks
-from fognn.data.generators import generate_cluster, generate_pattern
+from fognn.data.generators import CLUSTER, PATTERN, generate_cluster, generate_pattern
 from fognn.data.graph_files import read_graphs, write_graphs
-from fognn.data.image_files import read_image
-from fognn.data.images import CIFARFS, ImageSet, MiniImageNet, Omniglot
-from fognn.data.imdb import IMDBMulti
+from fognn.data.images import CIFARFS, ImageSet, MiniImageNet, Omniglot, read_image
+from fognn.data.loaders import (
+    FullGraphLoader,
+    NeighborLoader,
+    NeighborSampler,
+    PackedGraph,
+    PackedLoader,
+)
 from fognn.data.molecules import ATOMS, smiles_to_graph
-from fognn.data.neighbors import FullGraphLoader, NeighborLoader, NeighborSampler, PackedGraph
 from fognn.data.opening import open_user_data
-from fognn.data.packed import PackedLoader
 from fognn.data.pyg_datasets import open_pyg
 from fognn.data.smiles_csv import read_molecules
 from fognn.data.sources import cache_dir, data_dir, fetch, find

@@ -1,141 +1,27 @@
-r"""The four datasets of "Benchmarking Graph Neural Networks": PATTERN, CLUSTER, ZINC and TSP."""
+r"""Datasets of "Benchmarking Graph Neural Networks" that are read from files, and IMDB-MULTI."""
 
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
-import torch_geometric.datasets
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import extract_zip
-from torch_geometric.datasets import GNNBenchmarkDataset
+from torch_geometric.data import Data
 
-from fognn.data.generators import Graphs, check_sbm, generate_cluster, generate_pattern
 from fognn.data.molecules import ATOMS
-from fognn.data.pyg_datasets import open_root
-from fognn.data.sources import find, retrieve
-from fognn.data.split_dataset import SplitDataset, file_stamp, flatten, read_npz, slices_of
+from fognn.data.pack import offsets
+from fognn.data.pyg_datasets import open_benchmark, open_zinc
+from fognn.data.sources import fetch, find
+from fognn.data.split_dataset import SplitDataset, Tensors, file_stamp, flatten, read_npz
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 
-__all__ = ["CLUSTER", "PATTERN", "TSP", "ZINC", "ZINC_FILE", "neighbour_graph"]
-
 ZINC_FILE = "zinc/zinc12k.npz"
+_IMDB = "imdb_multi/IMDBMULTI.txt"
 _SPLITS = ("train", "val", "test")
-_OFFICIAL_K = 25
-Tensors = dict[str, Tensor]
-
-
-class _BenchmarkFiles(GNNBenchmarkDataset):
-    r"""PyG's dataset, downloaded with certificates checked, which PyG does not do."""
-
-    def download(self) -> None:
-        archive = retrieve(self.urls[self.name], Path(self.raw_dir) / f"{self.name}.zip")
-        extract_zip(str(archive), self.raw_dir)
-        archive.unlink()
-
-
-class _ZincFiles(torch_geometric.datasets.ZINC):
-    r"""As above."""
-
-    def download(self) -> None:
-        root, raw = Path(self.root), Path(self.raw_dir)
-        archive = retrieve(self.url, root / "molecules.zip")
-        extract_zip(str(archive), self.root)
-        archive.unlink()
-        raw.rmdir()
-        (root / "molecules").rename(raw)
-        for split in _SPLITS:
-            retrieve(self.split_url.format(split), raw / f"{split}.index")
-
-
-def _official(name: str, split: str, data: str | Path | None) -> Any:
-    r"""Returns the published graphs of PATTERN, CLUSTER or TSP, which PyG has."""
-
-    def opened(root: Path) -> Any:
-        return _BenchmarkFiles(str(root), name, split)
-
-    hint = f"unpack {GNNBenchmarkDataset.urls[name]} into pyg/GNNBenchmarkDataset/{name}/raw"
-    return open_root(name, f"GNNBenchmarkDataset-{name}", GNNBenchmarkDataset, opened, data, hint)
-
-
-class _SBM(SplitDataset):
-    _generate: ClassVar[Callable[..., Graphs]]
-
-    def __init__(
-        self,
-        root: str | Path | None = None,
-        split: str = "train",
-        seed: int = 0,
-        num_graphs: int | None = None,
-        source: str = "generated",
-        data: str | Path | None = None,
-        **kwargs: Any,
-    ) -> None:
-        name = type(self).__name__
-        checks.one_of(name, "source", source, ("generated", "official"))
-        self._count = check_sbm(name, split, num_graphs, seed)
-        self.split, self.seed, self.source, self._folder = split, seed, source, data
-        made = f"seed{seed}" if source == "generated" else "official"
-        variant = f"{name.lower()}-v1-{made}-{split}-{self._count}"
-        super().__init__(root, name.lower(), variant, **kwargs)
-
-    def read(self) -> tuple[Tensors, Tensors]:
-        if self.source == "official":
-            graphs = _official(type(self).__name__, self.split, self._folder)
-            return flatten(
-                # PyG's file has the tokens one-hot.
-                {"x": graph.x.argmax(1), "edge_index": graph.edge_index, "y": graph.y.long()}
-                for graph in islice(graphs, self._count)
-            )
-        made = type(self)._generate(self.split, self._count, self.seed)
-        nodes, edges = slices_of(made.n), slices_of(made.e)
-        tensors = {key: torch.from_numpy(getattr(made, key)) for key in ("x", "edge_index", "y")}
-        return tensors, {"x": nodes, "edge_index": edges, "y": nodes}
-
-
-class PATTERN(_SBM):
-    r"""PATTERN of the `"Benchmarking Graph Neural Networks"
-    <https://arxiv.org/abs/2003.00982>`_ paper: which nodes belong to a pattern
-    that is hidden in a stochastic block model?
-
-    Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 2), :obj:`edge_index` (both directions,
-    no self loops, sorted by target, then source) and :obj:`y` (int64, ``[N]``, 0 or 1).
-    :meth:`~fognn.data.generate_pattern` describes how graphs are generated.
-
-    Args:
-        root (str or Path, optional): The folder for processed files. (default: a folder in the
-            cache)
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 2,000 and
-            2,000 graphs. (default: :obj:`"train"`)
-        seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
-            every machine. (default: :obj:`0`)
-        num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
-        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs
-            of :class:`~torch_geometric.datasets.GNNBenchmarkDataset`.
-            (default: :obj:`"generated"`)
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        **kwargs (optional): :obj:`transform` and :obj:`pre_transform` of
-            :class:`~torch_geometric.data.InMemoryDataset`.
-    """
-
-    _generate = staticmethod(generate_pattern)
-
-
-class CLUSTER(_SBM):
-    r"""CLUSTER of the `"Benchmarking Graph Neural Networks"
-    <https://arxiv.org/abs/2003.00982>`_ paper: to which of six blocks does each
-    node belong, given one node of each?
-
-    Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 6), :obj:`edge_index` and :obj:`y` (int64,
-    ``[N]``, 0 to 5). :meth:`~fognn.data.generate_cluster` describes how graphs are generated. The
-    arguments are those of :class:`PATTERN`; the splits have 10,000, 1,000 and 1,000 graphs.
-    """
-
-    _generate = staticmethod(generate_cluster)
+_K = 25  # neighbours of a point of TSP
 
 
 class ZINC(SplitDataset):
@@ -190,20 +76,11 @@ class ZINC(SplitDataset):
                     "edge_attr": graph.edge_attr.long(),
                     "y": graph.y.float().reshape(1),
                 }
-                for graph in self._official()
+                for graph in open_zinc(self.split, f"put {ZINC_FILE}", self._folder)
             )
         if self._without_node_features:
             tensors["x"] = torch.zeros_like(tensors["x"])
         return tensors, slices
-
-    def _official(self) -> Any:
-        def opened(root: Path) -> Any:
-            return _ZincFiles(str(root), subset=True, split=self.split)
-
-        kind = torch_geometric.datasets.ZINC
-        index = kind.split_url.format("{train,val,test}")
-        hint = f"put {ZINC_FILE}, or the unpacked {kind.url} and {index} in pyg/ZINC/raw"
-        return open_root("ZINC", "ZINC", kind, opened, self._folder, hint)
 
 
 def _read_zinc(path: Path, split: str) -> tuple[Tensors, Tensors]:
@@ -222,7 +99,7 @@ def _read_zinc(path: Path, split: str) -> tuple[Tensors, Tensors]:
         "edge_attr": torch.from_numpy(edge_attr[order]),
         "y": torch.from_numpy(y.astype(np.float32)),
     }
-    nodes, edges = slices_of(n), slices_of(e)
+    nodes, edges = offsets(torch.from_numpy(n)), offsets(torch.from_numpy(e))
     one = torch.arange(len(n) + 1)
     return tensors, {"x": nodes, "edge_index": edges, "edge_attr": edges, "y": one}
 
@@ -256,7 +133,6 @@ class TSP(SplitDataset):
             cache)
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 1,000 and
             1,000 graphs. (default: :obj:`"train"`)
-        k (int, optional): The number of neighbours. (default: :obj:`25`)
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         **kwargs (optional): As in :class:`PATTERN`.
     """
@@ -265,22 +141,18 @@ class TSP(SplitDataset):
         self,
         root: str | Path | None = None,
         split: str = "train",
-        k: int = _OFFICIAL_K,
         data: str | Path | None = None,
         **kwargs: Any,
     ) -> None:
         checks.one_of("TSP", "split", split, _SPLITS)
-        checks.positive_int("TSP", "k", k)
-        self.split, self.k, self._folder = split, k, data
+        self.split, self._folder = split, data
         self._path = find(f"tsp/tsp_{split}.npz", data)
-        if self._path is None and k != _OFFICIAL_K:
-            raise ValueError(f"TSP: k must be 25 for the published graphs, got {k}")
         made = "official" if self._path is None else f"prepared-{file_stamp(self._path)}"
-        super().__init__(root, "tsp", f"tsp-v1-{made}-k{k}-{split}", **kwargs)
+        super().__init__(root, "tsp", f"tsp-v1-{made}-k{_K}-{split}", **kwargs)
 
     def read(self) -> tuple[Tensors, Tensors]:
         if self._path is not None:
-            return _read_tours(self._path, self.k)
+            return _read_tours(self._path, _K)
         return flatten(
             (
                 {
@@ -289,7 +161,7 @@ class TSP(SplitDataset):
                     "edge_attr": graph.edge_attr.float().reshape(-1, 1),
                     "y": graph.y.long(),
                 }
-                for graph in _official("TSP", self.split, self._folder)
+                for graph in open_benchmark("TSP", self.split, self._folder)
             ),
             per_edge=("edge_attr", "y"),
         )
@@ -329,8 +201,6 @@ def _read_tours(path: Path, k: int) -> tuple[Tensors, Tensors]:
         raise FileError(
             f"{path} is not a TSP file: c and t must have {n.sum()} rows, got {c.shape}, {t.shape}"
         )
-    if n.min() <= k:
-        raise ValueError(f"TSP: k must be below {n.min()}, the points of an instance, got {k}")
     ends = n.cumsum()
     edge_index = np.empty((2, k * len(t)), dtype=np.int16)
     edge_attr = np.empty((k * len(t), 1), dtype=np.float32)
@@ -341,8 +211,71 @@ def _read_tours(path: Path, k: int) -> tuple[Tensors, Tensors]:
             raise FileError(f"{path}: the tour of instance {number} is not a permutation")
         edge_index[:, edges], edge_attr[edges, 0], y[edges] = neighbour_graph(c[nodes], t[nodes], k)
     tensors = {"x": c.astype(np.float32), "edge_index": edge_index, "edge_attr": edge_attr, "y": y}
-    nodes_at, edges_at = slices_of(n), slices_of(k * n)
+    nodes_at, edges_at = offsets(torch.from_numpy(n)), offsets(torch.from_numpy(k * n))
     return (
         {key: torch.from_numpy(value) for key, value in tensors.items()},
         {"x": nodes_at, "edge_index": edges_at, "edge_attr": edges_at, "y": edges_at},
     )
+
+
+class IMDBMulti(SplitDataset):
+    r"""The IMDB-MULTI dataset of the `"Deep Graph Kernels"
+    <https://dl.acm.org/doi/10.1145/2783258.2783417>`_ paper: 1,500 graphs, 500 of each of three
+    classes, 19,502 nodes and 98,903 undirected edges.
+
+    A node has the single feature 1, each edge is there in both directions, and there are no self
+    loops. The dataset has no fixed split: :meth:`folds` returns indices for cross-validation. It is
+    read from :obj:`imdb_multi/IMDBMULTI.txt` as in the DGCNN code, which has the ten folds and is
+    downloaded if it is not there.
+
+    Args:
+        root (str or Path, optional): The folder for processed files. (default: a folder in the
+            cache)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        **kwargs (optional): :obj:`transform` and :obj:`pre_transform` of
+            :class:`~torch_geometric.data.InMemoryDataset`.
+    """
+
+    def __init__(
+        self, root: str | Path | None = None, data: str | Path | None = None, **kwargs: Any
+    ) -> None:
+        self._folder = data
+        self._path = fetch(_IMDB, data)
+        super().__init__(root, "imdb_multi", f"text-{file_stamp(self._path)}-v1", **kwargs)
+
+    def read(self) -> tuple[Tensors, Tensors]:
+        return flatten(
+            {"x": torch.ones(n, 1), "edge_index": edge_index, "y": torch.tensor([label])}
+            for n, edge_index, label in _read_text(self._path)
+        )
+
+    def folds(self) -> list[tuple[Tensor, Tensor]]:
+        r"""Returns the ten folds that come with the text file: indices to train and to test on."""
+        folds = []
+        for fold in range(1, 11):
+            train, test = self._fold_part("train", fold), self._fold_part("test", fold)
+            if sorted(train + test) != list(range(self.len())):
+                raise FileError(
+                    f"fold {fold} of IMDB-MULTI must name each graph once: get it again"
+                )
+            folds.append((torch.tensor(train), torch.tensor(test)))
+        return folds
+
+    def _fold_part(self, part: str, fold: int) -> list[int]:
+        path = fetch(f"imdb_multi/10fold_idx/{part}_idx-{fold}.txt", self._folder)
+        return [int(word) for word in path.read_text(encoding="ascii").split()]
+
+
+def _read_text(path: Path) -> Iterator[tuple[int, Tensor, int]]:
+    r"""Reads: number of graphs; a graph: nodes, label; a node: tag, degree, neighbours."""
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+        rows = iter([int(word) for word in line.split()] for line in lines)
+        for _ in range(next(rows)[0]):
+            size, label = next(rows)
+            pairs = [(other, node) for node in range(size) for other in next(rows)[2:]]
+            edge_index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t()
+            Data(edge_index=edge_index, num_nodes=size).validate()
+            yield size, edge_index, label
+    except (ValueError, StopIteration, RuntimeError) as error:
+        raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error

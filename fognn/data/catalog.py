@@ -7,13 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fognn.data.benchmark import CLUSTER, PATTERN, TSP, ZINC
-from fognn.data.generators import SPLIT_SIZES
+from fognn.data.benchmark import TSP, ZINC, IMDBMulti
+from fognn.data.generators import CLUSTER, PATTERN, SPLIT_SIZES
 from fognn.data.images import CIFARFS, MiniImageNet, Omniglot
-from fognn.data.imdb import IMDBMulti
 from fognn.data.sources import cache_dir, data_dir, find
-
-__all__ = ["CATALOG", "DatasetInfo", "dataset_info", "where"]
 
 _CLASSES: dict[str, Callable[..., Any]] = {
     "PATTERN": PATTERN,

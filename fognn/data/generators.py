@@ -1,14 +1,19 @@
-r"""Generators of PATTERN and CLUSTER: the same graphs from the same seed on every machine (PyG's
+r"""PATTERN and CLUSTER, generated: the same graphs from the same seed on every machine (PyG's
 :obj:`StochasticBlockModelDataset` depends on torch's generator and has no patterns)."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from fognn.data.pack import offsets
+from fognn.data.pyg_datasets import open_benchmark
+from fognn.data.split_dataset import SplitDataset, Tensors, flatten
 from fognn.utils import checks
-
-__all__ = ["SPLIT_SIZES", "Graphs", "check_sbm", "generate_cluster", "generate_pattern"]
 
 SPLIT_SIZES = {
     "PATTERN": {"train": 10_000, "val": 2_000, "test": 2_000},
@@ -21,11 +26,8 @@ _BEFORE_DIAGONAL = np.tri(6 * _LARGEST, k=-1, dtype=bool)
 
 
 class Graphs(NamedTuple):
-    r"""Many graphs in flat arrays.
-
-    Node and edge arrays hold one graph after the other; the node numbers in :obj:`edge_index` are
-    local to a graph. No graph has more than 204 nodes, so one byte holds a node.
-    """
+    r"""Many graphs in flat arrays, one after the other; node numbers are local to a graph. No graph
+    has more than 204 nodes, so one byte holds a node."""
 
     n: NDArray[np.int64]  # [G], nodes of a graph
     e: NDArray[np.int64]  # [G], directed edges of a graph
@@ -83,10 +85,6 @@ def _table(blocks: int, p: float, q: float) -> NDArray[np.uint32]:
     return table
 
 
-def _pairs(table: NDArray[np.uint32], block: NDArray[np.int64]) -> NDArray[np.uint32]:
-    return table[block].take(block, axis=1)
-
-
 def _joined(graphs: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]) -> Graphs:
     r"""Joins the tokens, labels and adjacency matrices of graphs."""
     small = [(x.astype(np.uint8), y.astype(np.uint8)) for x, y, _ in graphs]
@@ -100,14 +98,12 @@ def _joined(graphs: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.
     )
 
 
-def check_sbm(name: str, split: str, num_graphs: int | None, seed: int) -> int:
+def _checked(name: str, split: str, num_graphs: int | None, seed: int) -> int:
     r"""Checks the arguments of PATTERN or CLUSTER, and returns the number of graphs."""
-    sizes = SPLIT_SIZES[name]
-    checks.one_of(name, "split", split, tuple(sizes))
+    checks.one_of(name, "split", split, tuple(SPLIT_SIZES[name]))
     checks.int_in_range(name, "seed", seed, 0)
-    if num_graphs is None:
-        return sizes[split]
-    return checks.positive_int(name, "num_graphs", num_graphs)
+    number = SPLIT_SIZES[name][split] if num_graphs is None else num_graphs
+    return checks.positive_int(name, "num_graphs", number)
 
 
 def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -> Graphs:
@@ -128,7 +124,7 @@ def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -
             :obj:`None`, 10,000 for training and 2,000 for the others. (default: :obj:`None`)
         seed (int, optional): The seed. (default: :obj:`0`)
     """
-    num_graphs = check_sbm("PATTERN", split, num_graphs, seed)
+    num_graphs = _checked("PATTERN", split, num_graphs, seed)
     half = _threshold(0.5)
     table = np.full((6, 6), half, dtype=np.uint32)
     table[:5, :5] = _table(5, 0.5, 0.35)
@@ -151,7 +147,7 @@ def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -
         # Shuffling before joining has the same distribution and needs one copy less.
         order = draws.order(len(x))
         block, x = block[order], x[order]
-        adjacency = draws.adjacency(_pairs(table, block))
+        adjacency = draws.adjacency(table[np.ix_(block, block)])
         place = np.argsort(order)[base:]
         adjacency[np.ix_(place, place)] = pattern
         graphs.append((x, block == 5, adjacency))
@@ -171,7 +167,7 @@ def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -
             validation and for testing. (default: :obj:`None`)
         seed (int, optional): The seed. (default: :obj:`0`)
     """
-    num_graphs = check_sbm("CLUSTER", split, num_graphs, seed)
+    num_graphs = _checked("CLUSTER", split, num_graphs, seed)
     table = _table(6, 0.55, 0.25)
 
     graphs = []
@@ -184,5 +180,81 @@ def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -
         x[sizes.cumsum() - sizes + draws.integers(sizes, 6)] = np.arange(1, 7)
         order = draws.order(len(x))
         block, x = block[order], x[order]
-        graphs.append((x, block, draws.adjacency(_pairs(table, block))))
+        graphs.append((x, block, draws.adjacency(table[np.ix_(block, block)])))
     return _joined(graphs)
+
+
+class _SBM(SplitDataset):
+    _generate: ClassVar[Callable[..., Graphs]]
+
+    def __init__(
+        self,
+        root: str | Path | None = None,
+        split: str = "train",
+        seed: int = 0,
+        num_graphs: int | None = None,
+        source: str = "generated",
+        data: str | Path | None = None,
+        **kwargs: Any,
+    ) -> None:
+        name = type(self).__name__
+        checks.one_of(name, "source", source, ("generated", "official"))
+        self._count = _checked(name, split, num_graphs, seed)
+        self.split, self.seed, self.source, self._folder = split, seed, source, data
+        made = f"seed{seed}" if source == "generated" else "official"
+        variant = f"{name.lower()}-v1-{made}-{split}-{self._count}"
+        super().__init__(root, name.lower(), variant, **kwargs)
+
+    def read(self) -> tuple[Tensors, Tensors]:
+        if self.source == "official":
+            graphs = open_benchmark(type(self).__name__, self.split, self._folder)
+            return flatten(
+                # PyG's file has the tokens one-hot.
+                {"x": graph.x.argmax(1), "edge_index": graph.edge_index, "y": graph.y.long()}
+                for graph in islice(graphs, self._count)
+            )
+        made = type(self)._generate(self.split, self._count, self.seed)
+        nodes, edges = offsets(torch.from_numpy(made.n)), offsets(torch.from_numpy(made.e))
+        tensors = {key: torch.from_numpy(getattr(made, key)) for key in ("x", "edge_index", "y")}
+        return tensors, {"x": nodes, "edge_index": edges, "y": nodes}
+
+
+class PATTERN(_SBM):
+    r"""PATTERN of the `"Benchmarking Graph Neural Networks"
+    <https://arxiv.org/abs/2003.00982>`_ paper: which nodes belong to a pattern
+    that is hidden in a stochastic block model?
+
+    Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 2), :obj:`edge_index` (both directions,
+    no self loops, sorted by target, then source) and :obj:`y` (int64, ``[N]``, 0 or 1).
+    :meth:`~fognn.data.generate_pattern` describes how graphs are generated.
+
+    Args:
+        root (str or Path, optional): The folder for processed files. (default: a folder in the
+            cache)
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 2,000 and
+            2,000 graphs. (default: :obj:`"train"`)
+        seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
+            every machine. (default: :obj:`0`)
+        num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
+        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs
+            of :class:`~torch_geometric.datasets.GNNBenchmarkDataset`.
+            (default: :obj:`"generated"`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        **kwargs (optional): :obj:`transform` and :obj:`pre_transform` of
+            :class:`~torch_geometric.data.InMemoryDataset`.
+    """
+
+    _generate = staticmethod(generate_pattern)
+
+
+class CLUSTER(_SBM):
+    r"""CLUSTER of the `"Benchmarking Graph Neural Networks"
+    <https://arxiv.org/abs/2003.00982>`_ paper: to which of six blocks does each
+    node belong, given one node of each?
+
+    Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 6), :obj:`edge_index` and :obj:`y` (int64,
+    ``[N]``, 0 to 5). :meth:`~fognn.data.generate_cluster` describes how graphs are generated. The
+    arguments are those of :class:`PATTERN`; the splits have 10,000, 1,000 and 1,000 graphs.
+    """
+
+    _generate = staticmethod(generate_cluster)

@@ -1,28 +1,25 @@
-r"""Sets of images for few-shot learning: CIFAR-FS, miniImageNet and Omniglot."""
+r"""Images for few-shot learning: CIFAR-FS, miniImageNet, Omniglot, and a user's own files."""
 
 import hashlib
 import io
 import re
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from filelock import FileLock
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 from tqdm import tqdm
 
 from fognn.data.smiles_csv import read_table
 from fognn.data.sources import DAMAGED, cache_dir, fetch, find
-from fognn.data.split_dataset import file_stamp, read_npz
+from fognn.data.split_dataset import file_stamp, read_npz, stored
 from fognn.utils import checks
 from fognn.utils.errors import FileError
-from fognn.utils.files import write_whole
-
-__all__ = ["CIFARFS", "ImageSet", "MiniImageNet", "Omniglot", "image_module"]
 
 _SPLITS = ("train", "val", "test")
 _SIZE = 84  # of miniImageNet
@@ -31,6 +28,8 @@ _TABLES = "https://github.com/twitter-research/meta-learning-lstm, data/miniImag
 _CHARACTERS = {"images_background": 964, "images_evaluation": 659}
 _DRAWINGS = 20
 _TRAIN = 1200
+# What systems put beside images; names that begin with a dot are skipped, too.
+_OF_SYSTEMS = {"thumbs.db", "desktop.ini", "__macosx", "@eadir"}
 _MEMBER = re.compile(r"(?:.*/)?([^/]+/character\d+)/\d+_\d+\.png")
 
 
@@ -141,24 +140,28 @@ class MiniImageNet(ImageSet):
                 f"{missing[0]} is not there, nor are {len(missing) - 1:,} others of {len(paths):,} "
                 "images that the table names: complete the folder"
             )
-        stamps = "".join(map(file_stamp, paths))
-        kept = _stored(root, "miniimagenet", f"{split}_{_SIZE}", stamps, lambda: _shrink(paths))
+        target = _target(root, "miniimagenet", f"{split}_{_SIZE}", paths)
+        images = stored(target, lambda: _shrink(paths), mmap=True)["images"]
         classes = sorted(set(table["label"]))
         labels = torch.tensor([classes.index(label) for label in table["label"]])
-        super().__init__(kept["images"], labels, classes)
+        super().__init__(images, labels, classes)
 
 
 def _shrink(paths: list[Path]) -> dict[str, Any]:
-    pillow = image_module("MiniImageNet")
     out = torch.empty(len(paths), 3, _SIZE, _SIZE, dtype=torch.uint8)
     for i, path in enumerate(tqdm(paths, desc="miniImageNet", disable=None)):
         try:
-            with pillow.open(path) as image:
-                small = image.convert("RGB").resize((_SIZE, _SIZE), pillow.Resampling.LANCZOS)
+            small = _resized(path, "RGB", _SIZE)
         except OSError as error:
             raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error
-        out[i] = torch.from_numpy(np.array(small)).permute(2, 0, 1)
+        out[i] = torch.from_numpy(small).permute(2, 0, 1)
     return {"images": out}
+
+
+def _resized(file: Any, mode: str, size: int) -> NDArray[np.uint8]:
+    pillow = image_module()
+    with pillow.open(file) as image:
+        return np.array(image.convert(mode).resize((size, size), pillow.Resampling.LANCZOS))
 
 
 class Omniglot(ImageSet):
@@ -202,8 +205,8 @@ class Omniglot(ImageSet):
         checks.one_of("Omniglot", "split", split, _SPLITS)
         checks.int_in_range("Omniglot", "validation", validation, int(split == "val"), _TRAIN)
         archives = {name: fetch(f"omniglot/{name}.zip", data) for name in _CHARACTERS}
-        stamps = "".join(map(file_stamp, archives.values()))
-        content = _stored(root, "omniglot", "omniglot_28", stamps, lambda: _read_archives(archives))
+        target = _target(root, "omniglot", "omniglot_28", list(archives.values()))
+        content = stored(target, lambda: _read_archives(archives), mmap=True)
         names, images = content["names"], content["images"]
         # Sorted random words: numpy's own permutation may change between versions.
         words = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64)).random_raw(len(names))
@@ -222,7 +225,6 @@ class Omniglot(ImageSet):
 
 def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
     r"""Returns the drawings of each character, in the order of their names."""
-    pillow = image_module("Omniglot")
     names, images = [], []
     for name, path in archives.items():
         found: dict[str, list[Any]] = {}
@@ -231,9 +233,8 @@ def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
                 for member in sorted(file.namelist()):
                     match = _MEMBER.fullmatch(member)
                     if match and not member.startswith("__MACOSX"):
-                        with pillow.open(io.BytesIO(file.read(member))) as image:
-                            small = image.convert("L").resize((28, 28), pillow.Resampling.LANCZOS)
-                        found.setdefault(match[1], []).append(255 - np.asarray(small))
+                        drawing = _resized(io.BytesIO(file.read(member)), "L", 28)
+                        found.setdefault(match[1], []).append(255 - drawing)
         except DAMAGED as error:
             raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error
         if len(found) != _CHARACTERS[name] or any(len(c) != _DRAWINGS for c in found.values()):
@@ -246,36 +247,93 @@ def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
     return {"names": names, "images": torch.from_numpy(np.stack(images)[:, None])}
 
 
-def _stored(
-    root: str | Path | None,
-    name: str,
-    variant: str,
-    stamps: str,
-    make: Callable[[], dict[str, Any]],
-) -> dict[str, Any]:
-    r"""Returns what :obj:`make` returns, stored by the first call and mapped into memory by later
-    ones, as long as the files with these stamps are the same. If several processes call it at
-    once, one of them does the work."""
+def _target(root: str | Path | None, name: str, variant: str, files: list[Path]) -> Path:
+    r"""Returns the file for what is made of these files, as they are now."""
+    digest = hashlib.sha256("".join(map(file_stamp, files)).encode()).hexdigest()
     folder = cache_dir() / name if root is None else Path(root)
-    digest = hashlib.sha256(stamps.encode()).hexdigest()
-    path = folder / "processed" / f"{variant}_v1_{digest[:12]}.pt"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
-        try:
-            content: dict[str, Any] = torch.load(path, weights_only=True, mmap=True)
-        except DAMAGED:
-            content = make()
-            with write_whole(path) as temporary:
-                torch.save(content, temporary)
-    return content
+    return folder / "processed" / f"{variant}_v1_{digest[:12]}.pt"
 
 
-def image_module(owner: str) -> Any:
+def image_module() -> Any:
     r"""Returns Pillow's :obj:`Image`; Pillow is an optional dependency."""
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError(
-            f'{owner} reads image files with Pillow: pip install "fognn[chem]"'
-        ) from error
+        raise ImportError('image files need Pillow: pip install "fognn[chem]"') from error
     return Image
+
+
+def class_folders(folder: Path) -> dict[str, list[Path]]:
+    r"""Returns the image files of each class, from a folder with one subfolder for each class.
+    Classes and files are in the order of their names."""
+    entries = _entries(folder) if folder.is_dir() else []
+    classes = {path.name: _files(path) for path in entries if path.is_dir()}
+    if not entries or len(classes) < len(entries) or not all(classes.values()):
+        raise FileError(
+            "support must name a folder with one subfolder of images for each class, and no other "
+            f"files, got {folder}"
+        )
+    return classes
+
+
+def query_files(query: Path) -> list[Path]:
+    r"""Returns an image, or the images of a folder, which must have one."""
+    files = _files(query) if query.is_dir() else [query]
+    if not files or not files[0].exists():
+        raise FileError(f"query must name an image, or a folder of images, got {str(query)!r}")
+    return files
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in _entries(folder) if not path.is_dir()]
+
+
+def _entries(folder: Path) -> list[Path]:
+    entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    return sorted(path for path in entries if path.name.lower() not in _OF_SYSTEMS)
+
+
+def read_image(path: Path, size: int = 84, channels: int = 3) -> Tensor:
+    r"""Reads an image file of any size and of any format that Pillow reads, as a network takes it:
+    :obj:`uint8` of shape :obj:`[channels, size, size]`.
+
+    The orientation of EXIF is applied, transparent pixels are laid on white, and of an animation
+    the first frame is taken. 16 bits are reduced to 8.
+
+    * 3 channels: in colour, scaled with Lanczos' filter to cover the square, and cut at the centre.
+    * 1 channel: a drawing with dark ink on light paper. It is in grey, scaled with the same filter
+      to fit into the square, filled up with white paper, and inverted as Omniglot's drawings are:
+      ink is 255 and paper is 0.
+
+    Args:
+        path (Path): The image file.
+        size (int, optional): Height and width of the result. (default: :obj:`84`)
+        channels (int, optional): 3 for colour, 1 for drawings. (default: :obj:`3`)
+    """
+    pillow = image_module()
+    from PIL import ImageOps
+
+    if channels not in (1, 3):
+        raise ValueError(f"read_image: channels must be 1 or 3, got {channels}")
+    try:
+        with pillow.open(path) as opened:
+            image = ImageOps.exif_transpose(_eight_bits(pillow, opened)).convert("RGBA")
+    except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
+        raise FileError(f"{path} must be an image that Pillow can read: {error}") from error
+    lanczos = pillow.Resampling.LANCZOS
+    if channels == 3:
+        image = ImageOps.fit(image, (size, size), lanczos)
+    else:
+        image = ImageOps.pad(image, (size, size), lanczos, "white")
+    paper = pillow.new("RGBA", (size, size), "white")
+    paper.alpha_composite(image)
+    array = np.array(paper.convert("RGB" if channels == 3 else "L"))
+    return torch.from_numpy(255 - array[None] if channels == 1 else array.transpose(2, 0, 1).copy())
+
+
+def _eight_bits(pillow: Any, image: Any) -> Any:
+    # Pillow's convert() would cut off 16 bits at 255.
+    if not image.mode.startswith("I"):
+        return image
+    array = np.asarray(image, dtype=np.float64) / 256
+    return pillow.fromarray(np.clip(array, 0, 255).astype(np.uint8))

@@ -1,72 +1,135 @@
 r"""A dataset packed into flat tensors, with both orders of its edges (by target and by source), and
-batches sliced from them."""
+batches sliced from them.
+
+Long sums use numpy: on one core it is about as fast as torch, and it starts no threads.
+:meth:`torch.repeat_interleave` uses all threads for any size, so on a machine whose cores are busy
+a batch would take ten times as long.
+"""
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
-from torch_geometric.data import Batch
+from torch_geometric.data import Batch, Data, InMemoryDataset
+from torch_geometric.data.collate import collate
 from torch_geometric.data.storage import N_KEYS
 from torch_geometric.edge_index import CatMetadata, SortOrder
 
-from fognn.data.columns import Column, Columns, offsets, positions, repeat
-
 # Indices of so many nodes fit into 16 bits, which numpy sorts by radix, in linear time.
 CHUNK_NODES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Column:
+    r"""One attribute of all graphs."""
+
+    values: Tensor  # concatenated in the first dimension
+    sizes: Tensor  # the number of rows of each graph
+
+    def choose(self, graphs: Tensor) -> "Column":
+        r"""Returns the column of some graphs."""
+        sizes = self.sizes[graphs]
+        ptr = offsets(sizes)
+        rows = positions(offsets(self.sizes)[graphs], sizes, ptr, int(ptr[-1]))
+        return Column(self.values.index_select(0, rows), sizes)
+
+
+def read_columns(dataset: Any) -> tuple[Tensor, dict[str, Column]]:
+    r"""Returns the number of nodes of each graph, and the flat columns of all attributes, with the
+    edges as ``[E, 2]``.
+
+    The collated tensors of an :class:`~torch_geometric.data.InMemoryDataset` are used without a
+    copy, unless it has a transform or its own :meth:`get`; other datasets are read item by item.
+    """
+    if len(dataset) == 0:
+        raise ValueError("PackedLoader: dataset must hold at least one graph, got none")
+    data: Any = None
+    slices: Any = None
+    nodes, chosen = None, None
+    as_stored = isinstance(dataset, InMemoryDataset) and dataset.transform is None
+    if as_stored and type(dataset).get is InMemoryDataset.get and dataset.slices is not None:
+        data, slices, chosen = dataset._data, dataset.slices, dataset._indices
+        known = [slices[key].diff() for key in slices if key in N_KEYS]
+        nodes = getattr(data._store, "_num_nodes", known[0] if known else None)
+    if nodes is None:
+        items = [dataset[number] for number in range(len(dataset))]
+        for number, item in enumerate(items):
+            if not isinstance(item, Data) or {*item.keys()} != {*items[0].keys()}:
+                raise ValueError(
+                    f"PackedLoader: dataset[{number}] must be a Data with the same attributes as "
+                    f"dataset[0], {items[0]}, got {item}"
+                )
+        data, slices, _ = collate(type(items[0]), items, increment=False, add_batch=False)
+        nodes, chosen = [item.num_nodes or 0 for item in items], None
+    nodes = torch.as_tensor(nodes, dtype=torch.int64)
+    columns = {}
+    for key, value in data.to_dict().items():
+        texts = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+        if key in ("num_nodes", "_num_nodes") or texts:
+            continue
+        if isinstance(value, EdgeIndex):
+            value = value.as_tensor()
+        dense = isinstance(value, Tensor) and value.layout == torch.strided
+        counted = data.__cat_dim__(key, value) != 0 or data.__inc__(key, value) != 0
+        if key == "edge_index" and dense:
+            value = value.t()
+        elif not dense or counted:
+            raise ValueError(
+                f"PackedLoader: dataset: {key!r} cannot be packed, because PyG does not just "
+                "concatenate its rows: take torch_geometric.loader.DataLoader"
+            )
+        columns[key] = Column(value, slices[key].diff().long())
+    if "edge_index" not in columns:
+        raise ValueError("PackedLoader: dataset: the graphs must have an edge_index, got none")
+    if chosen is None:
+        return nodes, columns
+    graphs = torch.as_tensor(list(chosen), dtype=torch.int64)
+    return nodes[graphs], {key: column.choose(graphs) for key, column in columns.items()}
 
 
 class Pack:
     r"""All graphs of a dataset in flat tensors, edges sorted by target and then by source within
     each graph. All sorting is done here, once; a batch needs only gathers and sums."""
 
-    def __init__(self, data: Columns) -> None:
-        columns = dict(data.columns)
-        edge_index = _edges_of(columns.get("edge_index"))
+    def __init__(self, dataset: Any) -> None:
         # PyG looks up the class of a batch each time it creates one; a copy has it already.
-        self.empty_batch: Any = Batch(_base_cls=data.graph_class)
-        self.keys = list(columns)
-        self.num_nodes, self.num_edges = data.num_nodes, columns.pop("edge_index").sizes
-        self.node_ptr = offsets(self.num_nodes)
-        edge_ptr = offsets(self.num_edges)
+        self.empty_batch: Any = Batch(_base_cls=Data)
+        self.num_nodes, columns = read_columns(dataset)
+        edges = columns.pop("edge_index")
+        if edges.values.dim() != 2 or edges.values.size(1) != 2 or edges.values.is_floating_point():
+            raise ValueError(
+                "PackedLoader: dataset: edge_index must be integers of shape [2, E], got "
+                f"{edges.values.dtype} {list(edges.values.T.shape)}"
+            )
+        self.num_edges = edges.sizes
+        self.node_ptr, edge_ptr = offsets(self.num_nodes), offsets(self.num_edges)
         short = int(edge_ptr[-1]) <= torch.iinfo(torch.int32).max
         self.edge_begin = edge_ptr[:-1].to(torch.int32 if short else torch.int64)
-        self.edges = sort_edges(edge_index, self.num_nodes, self.num_edges)
+        self.edges = sort_edges(edges.values.to(torch.int64), self.num_nodes, self.num_edges)
+        self.levels = {key: self._level(key, column) for key, column in columns.items()}
         self.columns: dict[str, Column] = {}
-        self.levels: dict[str, str] = {}
         for key, column in columns.items():
-            self.levels[key] = self._level(key, column)
-            order = self.edges.order if self.levels[key] == "edge" else None
-            if order is not None and isinstance(column.values, Tensor):
-                column = replace(column, values=column.values.index_select(0, order))
+            if self.levels[key] == "edge" and self.edges.order is not None:
+                column = replace(column, values=column.values.index_select(0, self.edges.order))
             self.columns[key] = column
-        self.own_ptr = {
-            key: offsets(column.sizes)
-            for key, column in self.columns.items()
-            if self.levels[key] == "own"
-        }
+        self.begin = {key: offsets(column.sizes)[:-1] for key, column in self.columns.items()}
         self.all_undirected = bool(self.edges.undirected.all())
 
     def __len__(self) -> int:
         return self.num_nodes.numel()
 
     def _level(self, key: str, column: Column) -> str:
-        r"""Whether there is a value for each node, edge or graph; :obj:`"own"` for none of them. If
-        every graph has as many edges as nodes the name decides, as in PyG."""
-        fits = [
-            level
-            for level, sizes in (("node", self.num_nodes), ("edge", self.num_edges))
-            if isinstance(column.values, Tensor) and torch.equal(column.sizes, sizes)
-        ]
-        if len(fits) == 2:
-            return "edge" if "edge" in key else "node"
-        if fits:
-            return fits[0]
-        return "graph" if bool((column.sizes == 1).all()) else "own"
+        r"""Whether there is a row for each node or edge; :obj:`"own"` for neither. If every graph
+        has as many edges as nodes the name decides, as in PyG."""
+        of_nodes = torch.equal(column.sizes, self.num_nodes)
+        if torch.equal(column.sizes, self.num_edges) and not (of_nodes and "edge" not in key):
+            return "edge"
+        return "node" if of_nodes else "own"
 
     def collate(self, graphs: Tensor) -> Any:
         r"""Returns the batch of the graphs with these indices."""
@@ -78,42 +141,27 @@ class Pack:
         edges = positions(self.edge_begin[graphs], num_edges.to(width), edge_ptr, E)
 
         batch = copy(self.empty_batch)
-        slices: dict[str, Any] = {}
-        incs: dict[str, Any] = {}
-        for key in self.keys:
-            if key == "edge_index":
-                batch.edge_index = self._edge_index(graphs, ptr, edge_ptr, nodes, edges)
-                slices[key], incs[key] = edge_ptr, ptr[:-1]
-                continue
-            column, level = self.columns[key], self.levels[key]
-            if isinstance(column.values, list):
-                batch[key] = list(map(column.values.__getitem__, graphs.tolist()))
-                slices[key], incs[key] = torch.arange(graphs.numel() + 1), None
-                continue
-            if level == "node":
+        batch.edge_index = self._edge_index(graphs, ptr, edge_ptr, nodes, edges)
+        slices = {"edge_index": edge_ptr}
+        for key, column in self.columns.items():
+            if self.levels[key] == "node":
                 rows, slices[key] = nodes, ptr
-            elif level == "edge":
+            elif self.levels[key] == "edge":
                 rows, slices[key] = edges, edge_ptr
-            elif level == "graph":
-                rows, slices[key] = graphs, torch.arange(graphs.numel() + 1)
             else:
                 sizes = column.sizes[graphs]
                 own = slices[key] = offsets(sizes)
-                rows = positions(self.own_ptr[key][graphs], sizes, own, int(own[-1]))
-            value = column.values.index_select(0, rows)
-            incs[key] = None
-            if column.inc is not None:
-                inc = incs[key] = offsets(column.inc[graphs])[:-1]
-                value += repeat(inc, slices[key].diff()).view(-1, *[1] * (value.dim() - 1))
-            batch[key] = value.movedim(0, column.dim).contiguous()
+                rows = positions(self.begin[key][graphs], sizes, own, int(own[-1]))
+            batch[key] = column.values.index_select(0, rows)
 
-        if not any(key in N_KEYS for key in self.keys):
+        if not any(key in N_KEYS for key in self.columns):
             batch._store._num_nodes = num_nodes.tolist()
             batch.num_nodes = N
         batch.batch = repeat(torch.arange(graphs.numel()), num_nodes)
         batch.ptr = ptr
         # For batch[i] and batch.to_data_list().
-        batch._num_graphs, batch._slice_dict, batch._inc_dict = graphs.numel(), slices, incs
+        batch._num_graphs, batch._slice_dict = graphs.numel(), slices
+        batch._inc_dict = dict.fromkeys(self.columns) | {"edge_index": ptr[:-1]}
         return batch
 
     def _edge_index(
@@ -154,18 +202,6 @@ class Pack:
 def _add(values: Tensor, other: Tensor) -> None:
     array = values.numpy()
     array += other.numpy()
-
-
-def _edges_of(column: Column | None) -> Tensor:
-    if column is None:
-        raise ValueError("PackedLoader: dataset: the graphs must have an edge_index, got none")
-    edges = torch.as_tensor(column.values)
-    if edges.dim() != 2 or edges.size(1) != 2 or edges.is_floating_point():
-        raise ValueError(
-            "PackedLoader: dataset: edge_index must be integers of shape [2, E], got "
-            f"{edges.dtype} {list(edges.T.shape)}"
-        )
-    return edges.to(torch.int64)
 
 
 class SortedEdges(NamedTuple):
@@ -256,3 +292,25 @@ def _smallest_int(largest: int) -> torch.dtype:
         if largest <= torch.iinfo(dtype).max:
             return dtype
     return torch.int64
+
+
+def offsets(sizes: Tensor) -> Tensor:
+    r"""The first index of each piece, and the end of the last one."""
+    out = sizes.new_zeros(sizes.numel() + 1)
+    torch.cumsum(sizes, 0, out=out[1:])
+    return out
+
+
+def positions(begin: Tensor, sizes: Tensor, ptr: Tensor, total: int) -> Tensor:
+    r"""The positions :obj:`begin[i], ..., begin[i] + sizes[i] - 1` of all pieces, one piece after
+    another. :obj:`ptr` are the offsets of :obj:`sizes`, and :obj:`total` is their sum. With 32 bits
+    in :obj:`begin` and :obj:`sizes` the positions have 32 bits too, at half the cost."""
+    shift = begin - ptr[:-1].to(begin.dtype)
+    out = np.repeat(shift.numpy(), sizes.numpy())
+    out += np.arange(total, dtype=out.dtype)
+    return torch.from_numpy(out)
+
+
+def repeat(values: Tensor, sizes: Tensor) -> Tensor:
+    r"""Repeats each value :obj:`sizes` times."""
+    return torch.from_numpy(np.repeat(values.numpy(), sizes.numpy()))

@@ -10,14 +10,12 @@ from typing import Any
 import torch
 from filelock import FileLock
 from torch_geometric import datasets
-from torch_geometric.data import Data
+from torch_geometric.data import Data, extract_zip
 
 from fognn.data.graph_files import PYG_CLASSES
-from fognn.data.sources import cache_dir, data_dir
+from fognn.data.sources import cache_dir, data_dir, retrieve
 from fognn.utils import checks
 from fognn.utils.errors import FileError
-
-__all__ = ["PREFIX", "is_pyg_name", "open_pyg", "open_root"]
 
 PREFIX = "pyg:"
 _SPLITS = ("train", "val", "test")
@@ -57,21 +55,18 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
     elif "train" in parameters and parameters["train"].default is True:
         choices = {"train": {"train": True}, "test": {"train": False}}
 
-    def opened(root: Path) -> dict[str, Any]:
-        return {
-            split: kind(root=str(root), **arguments, **options)
-            for split, options in choices.items()
-        }
+    def opened(root: str) -> dict[str, Any]:
+        return {key: kind(root=root, **arguments, **rest) for key, rest in choices.items()}
 
-    found = open_root(name, "-".join((kind.__name__, *arguments.values())), kind, opened, data)
+    found = _open_root(name, "-".join((kind.__name__, *arguments.values())), kind, opened, data)
     return {split: [part[i] for i in range(len(part))] for split, part in found.items()}
 
 
-def open_root(
+def _open_root(
     name: str,
     folder: str,
     kind: type[Any],
-    opened: Callable[[Path], Any],
+    opened: Callable[[str], Any],
     data: str | Path | None = None,
     hint: str = "",
 ) -> Any:
@@ -83,8 +78,8 @@ def open_root(
     try:
         with torch.serialization.safe_globals(PYG_CLASSES):
             if root is not None and root.is_dir():
-                return opened(root)
-            return opened(_downloaded(folder, opened))
+                return opened(str(root))
+            return opened(str(_downloaded(folder, opened)))
     except ImportError:
         raise
     except Exception as error:  # PyG raises whatever its network libraries do
@@ -101,7 +96,7 @@ def open_root(
         ) from error
 
 
-def _downloaded(folder: str, opened: Callable[[Path], Any]) -> Path:
+def _downloaded(folder: str, opened: Callable[[str], Any]) -> Path:
     target = cache_dir() / "pyg" / folder
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
@@ -110,7 +105,7 @@ def _downloaded(folder: str, opened: Callable[[Path], Any]) -> Path:
             with tempfile.TemporaryDirectory(prefix=".tmp-", dir=target.parent) as temporary:
                 place = Path(temporary) / folder
                 place.mkdir()
-                opened(place)
+                opened(str(place))
                 place.rename(target)
     return target
 
@@ -141,3 +136,42 @@ def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
         form = "/".join([f"{PREFIX}{class_name}", *(key.upper() for key in needed)])
         raise ValueError(f"data must have the form {form}, got {name!r}")
     return kind, dict(zip(needed, parts, strict=True))
+
+
+class _Benchmark(datasets.GNNBenchmarkDataset):
+    r"""PyG's dataset, downloaded with certificates checked, which PyG does not do."""
+
+    def download(self) -> None:
+        archive = retrieve(self.urls[self.name], Path(self.raw_dir) / f"{self.name}.zip")
+        extract_zip(str(archive), self.raw_dir)
+        archive.unlink()
+
+
+class _Zinc(datasets.ZINC):
+    r"""As above."""
+
+    def download(self) -> None:
+        root, raw = Path(self.root), Path(self.raw_dir)
+        archive = retrieve(self.url, root / "molecules.zip")
+        extract_zip(str(archive), self.root)
+        archive.unlink()
+        raw.rmdir()
+        (root / "molecules").rename(raw)
+        for split in _SPLITS:
+            retrieve(self.split_url.format(split), raw / f"{split}.index")
+
+
+def open_benchmark(name: str, split: str, data: str | Path | None) -> Any:
+    r"""Returns the published graphs of PATTERN, CLUSTER or TSP, which PyG has."""
+    kind = datasets.GNNBenchmarkDataset
+    hint = f"unpack {kind.urls[name]} into pyg/GNNBenchmarkDataset/{name}/raw"
+    folder = f"GNNBenchmarkDataset-{name}"
+    return _open_root(name, folder, kind, lambda root: _Benchmark(root, name, split), data, hint)
+
+
+def open_zinc(split: str, hint: str, data: str | Path | None) -> Any:
+    r"""Returns the molecules of ZINC from PyG."""
+    kind = datasets.ZINC
+    index = kind.split_url.format("{train,val,test}")
+    hint = f"{hint}, or the unpacked {kind.url} and {index} in pyg/ZINC/raw"
+    return _open_root("ZINC", "ZINC", kind, lambda root: _Zinc(root, True, split), data, hint)

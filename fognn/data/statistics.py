@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fognn.data.columns import read_columns
 from fognn.data.images import ImageSet
+from fognn.data.pack import read_columns
 from fognn.data.user_data import UserData
 
 __all__ = ["count", "describe", "joined", "statistics"]
@@ -30,10 +30,10 @@ def count(dataset: Any) -> Counts:
     if isinstance(dataset, ImageSet):
         images = dataset.labels.bincount(minlength=len(dataset.classes))
         return {"images": images, "shape": torch.tensor(dataset.images.shape[2:])}
-    flat = read_columns(dataset)
-    found = {"nodes": flat.num_nodes, "edges": flat.columns["edge_index"].sizes}
-    if "y" in flat.columns:
-        y = torch.as_tensor(flat.columns["y"].values).reshape(-1)
+    nodes, columns = read_columns(dataset)
+    found = {"nodes": nodes, "edges": columns["edge_index"].sizes}
+    if "y" in columns:
+        y = torch.as_tensor(columns["y"].values).reshape(-1)
         missing = y.isnan() if y.is_floating_point() else y < 0
         found["labels"] = y[~missing]
     return found

@@ -10,8 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import AddRandomWalkPE
 
-from fognn.data.neighbors import PackedGraph
-from fognn.data.packed import epoch_order
+from fognn.data.loaders import PackedGraph, epoch_order
 from fognn.data.splits import FEWEST, SPLITS, file_split, random_split, scaffold_split
 from fognn.data.targets import Targets
 

@@ -10,12 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fognn.data import FullGraphLoader, NeighborLoader, PackedLoader, UserData
+from fognn.data import FullGraphLoader, IMDBMulti, NeighborLoader, PackedLoader, UserData
 from fognn.data.catalog import DatasetInfo, dataset_info
 from fognn.data.episodes import Episodes, Tasks
 from fognn.data.generators import SPLIT_SIZES
 from fognn.data.images import ImageSet
-from fognn.data.imdb import IMDBMulti
 from fognn.data.pack import Pack
 from fognn.data.user_data import RWSE, random_walk_transform
 from fognn.models import TASKS, Task

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from fognn.data.image_files import class_folders, query_files, read_image
+from fognn.data.images import class_folders, query_files, read_image
 from fognn.models import FewShotNet
 from fognn.training.checkpoint import load_run
 from fognn.training.config import MachineConfig

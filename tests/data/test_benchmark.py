@@ -13,7 +13,7 @@ from torch_geometric.datasets import GNNBenchmarkDataset
 from torch_geometric.loader import DataLoader
 from torch_geometric.utils import to_dense_adj, to_networkx
 
-from fognn.data import CLUSTER, PATTERN, TSP, ZINC, generate_cluster, generate_pattern
+from fognn.data import CLUSTER, PATTERN, TSP, ZINC, benchmark, generate_cluster, generate_pattern
 from fognn.data.benchmark import neighbour_graph
 from fognn.utils.errors import FileError
 
@@ -29,7 +29,7 @@ def own_cache(tmp_path, monkeypatch):
     [
         *((PATTERN, name, value) for name, value in (("split", "dev"), ("seed", -1))),
         *((PATTERN, name, value) for name, value in (("num_graphs", 0), ("source", "pickle"))),
-        *((ZINC, "split", "dev"), (TSP, "split", "dev"), (TSP, "k", 0)),
+        *((ZINC, "split", "dev"), (TSP, "split", "dev")),
     ],
 )
 def test_bad_arguments(tmp_path, kind, argument, value):
@@ -246,10 +246,11 @@ def write_tsp(folder, split="train", **changes):
     return path
 
 
-def test_small_instances(tmp_path):
+def test_small_instances(tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmark, "_K", 2)
     write_tsp(tmp_path)
     for _ in range(2):  # made, then read from disk
-        square, row = TSP(tmp_path, data=tmp_path, k=2)
+        square, row = TSP(tmp_path, data=tmp_path)
         # Out-edges: 0 to 4 and 1, 1 to 4 and 0, 2 to 4 and 1, 3 to 4 and 0, and of the four
         # corners at the same distance the middle takes 0 and 1.
         assert square.edge_index.tolist() == [
@@ -331,8 +332,6 @@ def test_official_tours(tmp_path):
     assert train[1].y.tolist() == [0, 1, 0]
     assert train[1].x.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert TSP(tmp_path, "val", data=tmp_path)[0].num_nodes == 5
-    with pytest.raises(ValueError, match="k must be 25 for the published graphs"):
-        TSP(tmp_path, data=tmp_path, k=5)
 
 
 @pytest.mark.parametrize(
@@ -346,10 +345,7 @@ def test_official_tours(tmp_path):
 def test_wrong_tsp_file(tmp_path, changes, message):
     path = write_tsp(tmp_path, **{key: np.array(value) for key, value in changes.items()})
     with pytest.raises(FileError, match=message):
-        TSP(tmp_path, data=tmp_path, k=2)
-    write_tsp(tmp_path)
-    with pytest.raises(ValueError, match="TSP: k must be below 4"):
-        TSP(tmp_path, data=tmp_path, k=4)
+        TSP(tmp_path, data=tmp_path)
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(FileError, match=r"tsp_train\.npz is truncated or corrupt"):
-        TSP(tmp_path, data=tmp_path, k=2)
+        TSP(tmp_path, data=tmp_path)

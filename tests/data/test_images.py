@@ -265,4 +265,4 @@ def test_truncated_archive(small):
 def test_without_pillow(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ImportError, match="Pillow"):
-        module.image_module("Omniglot")
+        module.image_module()

@@ -59,7 +59,6 @@ def test_a_neighbourhood() -> None:
     data = random_graph()
     loader = NeighborLoader(PackedGraph(data), data.y % 3 == 0, (4, 3), 16, shuffle=True)
     assert len(loader) == 5
-    assert "67 of 200 nodes, neighbors=(4, 3), batch_size=16" in repr(loader)
     in_degree = torch.bincount(data.edge_index[1], minlength=200)
     seeds = []
     for batch in loader:
@@ -230,9 +229,9 @@ def test_wrong_neighbors(neighbors: tuple) -> None:
 def test_wrong_masks() -> None:
     graph = PackedGraph(random_graph())
     for make in (FullGraphLoader, lambda g, m: NeighborLoader(g, m, (2,), 4)):
-        with pytest.raises(ValueError, match=r"mask must be bool of shape \[200\], .*\[3\]"):
+        with pytest.raises(ValueError, match=r"mask must be bool of shape \[200\] .*\[3\]"):
             make(graph, torch.ones(3, dtype=torch.bool))
-        with pytest.raises(ValueError, match="mask must select at least one of 200 nodes"):
+        with pytest.raises(ValueError, match=r"mask must be bool of shape .* select a node"):
             make(graph, mask_of(200))
     with pytest.raises(ValueError, match="batch_size must be an int of at least 1, got 0"):
         NeighborLoader(graph, mask_of(200, 1), (2,), 0)

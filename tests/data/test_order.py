@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DistributedSampler
 
-from fognn.data.packed import epoch_order
+from fognn.data.loaders import epoch_order
 
 
 class Permuted(DistributedSampler):

@@ -1,7 +1,6 @@
 import torch
 from torch_geometric.data import Data
 
-from fognn.data.columns import read_columns
 from fognn.data.pack import Pack
 
 
@@ -18,12 +17,12 @@ def test_levels_are_recognised_from_sizes():
         )
         for n, e in ((3, 4), (2, 2), (5, 3))
     ]
-    assert Pack(read_columns(graphs)).levels == {
+    assert Pack(graphs).levels == {
         "x": "node",
         "edge_attr": "edge",
         "y": "edge",
         "label": "node",
-        "target": "graph",
+        "target": "own",
         "many": "own",
     }
 
@@ -33,7 +32,7 @@ def test_the_name_decides_where_sizes_do_not():
     graph = Data(
         x=torch.arange(3.0), edge_index=ring, edge_attr=torch.arange(3.0), y=torch.arange(3.0)
     )
-    pack = Pack(read_columns([graph]))
+    pack = Pack([graph])
     assert pack.levels == {"x": "node", "edge_attr": "edge", "y": "node"}
     batch = pack.collate(torch.tensor([0, 0]))
     assert batch.edge_attr.tolist() == [2, 0, 1, 2, 0, 1]
@@ -41,12 +40,11 @@ def test_the_name_decides_where_sizes_do_not():
 
 
 def test_batches_do_not_share_memory_with_the_pack():
-    graph = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]), name="a")
-    pack = Pack(read_columns([graph, graph]))
+    graph = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
+    pack = Pack([graph, graph])
     first = pack.collate(torch.tensor([0]))
     first.x += 1
     first.edge_index.as_tensor().zero_()
     second = pack.collate(torch.tensor([0]))
     assert second.x.sum() == 0
     assert second.edge_index.tolist() == [[1, 0], [0, 1]]
-    assert second.name == ["a"]

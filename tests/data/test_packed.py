@@ -5,12 +5,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils.data import Subset
 from torch_geometric import EdgeIndex
-from torch_geometric.data import Batch, Data, InMemoryDataset
+from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GCNConv, global_add_pool
 
 from fognn.data import ZINC, PackedLoader
+from fognn.data.pack import read_columns
 
 
 class Collated(InMemoryDataset):
@@ -61,9 +63,7 @@ def graph_lists(draw) -> list[Data]:
                 node_label=fresh(n),
                 total=fresh(1)[0],
                 number=number,
-                name=f"graph {number}",
                 extra=fresh(extra, 2),
-                pair_index=torch.arange(2 * extra).reshape(2, extra) % max(n, 1),
             )
         )
     return graphs
@@ -255,21 +255,70 @@ def test_pyg_layers_take_a_batch():
     assert moved.x.device.type == moved.edge_index.device.type == "meta"
 
 
-def test_transform_runs_once_for_each_graph():
-    runs = []
+def test_collated_tensors_are_not_copied():
+    dataset = Collated([ring(3), ring(4)])
+    _, columns = read_columns(dataset)
+    for key in ("x", "edge_index"):
+        assert columns[key].values.data_ptr() == dataset._data[key].data_ptr()
+    assert dataset._data_list is None
 
-    def double(data: Data) -> Data:
-        runs.append(1)
-        data.x = 2 * data.x
-        return data
 
-    graphs = [ring(4) for _ in range(3)]
-    with pytest.warns(UserWarning, match="transform once for each graph"):
-        loader = PackedLoader(Collated(graphs, transform=double), 2)
-    for _ in range(2):
-        batches = list(loader)
-    assert len(runs) == 3
-    assert torch.equal(torch.cat([b.x for b in batches]), 2 * torch.cat([g.x for g in graphs]))
+@pytest.mark.filterwarnings("ignore:Unable to accurately infer 'num_nodes'")
+def test_datasets_that_are_read_item_by_item():
+    class Shifted(Collated):
+        def get(self, idx):
+            data = super().get(idx)
+            data.x = data.x + idx
+            return data
+
+    graphs = [ring(n, y=torch.tensor([n])) for n in range(3, 8)]
+    double = Collated(graphs, transform=lambda data: data.update({"x": 2 * data.x}))
+    for dataset in (
+        Shifted(graphs),
+        double,
+        Subset(Collated(graphs), [4, 1]),
+        Collated(graphs[:1]),
+    ):
+        (mine,) = PackedLoader(dataset, 5)
+        theirs = Batch.from_data_list([by_target(dataset[i]) for i in range(len(dataset))])
+        assert_same_values(mine, theirs)
+    bare = [
+        Data(edge_index=torch.tensor([[0, 1], [1, 2]])),
+        Data(edge_index=torch.tensor([[0], [1]])),
+    ]
+    (mine,) = PackedLoader(Collated(bare), 2)
+    assert mine.ptr.tolist() == [0, 3, 5]
+
+
+def test_edge_index_objects_and_short_integers():
+    edges = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    for edge_index in (EdgeIndex(edges, sparse_size=(3, 3)), edges.to(torch.int32)):
+        (batch,) = PackedLoader([Data(x=torch.zeros(3, 1), edge_index=edge_index)], 1)
+        assert batch.edge_index.dtype == torch.int64
+        assert batch.edge_index.tolist() == [[2, 0, 1], [0, 1, 2]]
+
+
+def with_(**values) -> Data:
+    return Data(**{"x": torch.zeros(3, 1), "edge_index": torch.tensor([[0, 1], [1, 2]]), **values})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        ([], "at least one graph"),
+        ([with_(), HeteroData()], r"dataset\[1\] must be a Data"),
+        ([with_(), with_(y=torch.zeros(1))], r"dataset\[1\] must be a Data"),
+        ([Batch.from_data_list([with_()])], "'batch' cannot be packed"),
+        ([with_(z=torch.eye(3).to_sparse())], "'z' cannot be packed"),
+        ([with_(edge_label_index=torch.zeros(2, 1).long())], "'edge_label_index' cannot be packed"),
+        ([Data(x=torch.zeros(3, 1))], "must have an edge_index"),
+        ([with_(edge_index=torch.zeros(2, 1))], "edge_index must be integers"),
+        ([with_(), with_(edge_index=torch.tensor([[2], [3]]))], r"dataset\[1\]: edge 2 -> 3"),
+    ],
+)
+def test_bad_datasets(dataset, message):
+    with pytest.raises(ValueError, match=message):
+        PackedLoader(dataset, 1)
 
 
 @pytest.mark.parametrize(

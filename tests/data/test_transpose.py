@@ -3,8 +3,7 @@ import torch
 from torch_geometric.utils import to_undirected
 
 from fognn.data import pack
-from fognn.data.columns import offsets
-from fognn.data.pack import sort_edges
+from fognn.data.pack import offsets, sort_edges
 
 
 def random_graphs(nodes: list[int], edges: list[int]):

@@ -1,4 +1,4 @@
-r"""Loaders of one graph: the whole of it, or sampled neighbourhoods of its nodes."""
+r"""Loaders: batches of graphs, a whole graph, and sampled neighbourhoods of its nodes."""
 
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -10,9 +10,117 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
-from fognn.data.columns import offsets, positions, read_columns, repeat
-from fognn.data.pack import Pack
-from fognn.data.packed import EpochLoader
+from fognn.data.pack import Pack, offsets, positions, repeat
+from fognn.utils import checks
+
+
+class EpochLoader:
+    r"""What the loaders share: the order of their items, and its parts for ranks."""
+
+    def __init__(
+        self, size: int, batch_size: int, shuffle: bool, seed: int, rank: int, world_size: int
+    ) -> None:
+        owner = type(self).__name__
+        checks.int_in_range(owner, "batch_size", batch_size, 1)
+        checks.int_in_range(owner, "seed", seed, 0)
+        checks.int_in_range(owner, "world_size", world_size, 1)
+        checks.int_in_range(owner, "rank", rank, 0, world_size)
+        self.size, self.batch_size, self.shuffle, self.seed = size, batch_size, shuffle, seed
+        self.rank, self.world_size, self.epoch = rank, world_size, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        r"""Sets the epoch whose order the next iteration has; without :obj:`shuffle`, all epochs
+        are the same."""
+        checks.int_in_range(type(self).__name__, "epoch", epoch, 0)
+        self.epoch = epoch if self.shuffle else 0
+
+    def order(self) -> Tensor:
+        r"""Returns the items of this rank in this epoch, in order."""
+        shared = (self.seed, self.epoch, self.rank, self.world_size)
+        return epoch_order(self.size, self.shuffle, *shared)
+
+    def __len__(self) -> int:
+        samples = -(-self.size // self.world_size)
+        return -(-samples // self.batch_size)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.size} items, batch_size={self.batch_size}, "
+            f"shuffle={self.shuffle})"
+        )
+
+
+class PackedLoader(EpochLoader):
+    r"""Iterates over the batches of an epoch, sliced from flat tensors without a loop over graphs.
+
+    The dataset is packed once, at construction: edges sorted by target and then by source within
+    each graph (edge attributes with them), together with their order by source. A batch is a
+    :class:`torch_geometric.data.Batch` whose :obj:`edge_index` is a
+    :class:`torch_geometric.EdgeIndex`, sorted by column, with its size, its CSC and CSR forms and
+    :obj:`is_undirected` filled in, so that no layer sorts.
+
+    A batch has the attributes that are tensors or numbers, whose rows are concatenated, and no
+    strings. Graphs with further node indices (``edge_label_index``) or sparse tensors need PyG's
+    own :class:`~torch_geometric.loader.DataLoader`. If every graph has as many edges as nodes, an
+    attribute belongs to the edges if its name contains "edge", as in :pyg:`PyG`.
+
+    Args:
+        dataset (InMemoryDataset or sequence of Data): The graphs. A :obj:`transform` is run once
+            for each graph, at construction, and not again in each epoch.
+        batch_size (int): Number of graphs in a batch.
+        shuffle (bool, optional): If set to :obj:`True`, the graphs are shuffled in each epoch. The
+            order depends only on :obj:`seed` and on the epoch of :meth:`set_epoch`, so a resumed
+            run has the same. (default: :obj:`False`)
+        seed (int, optional): Seed of the order. (default: :obj:`0`)
+        rank (int, optional): Rank of this process. (default: :obj:`0`)
+        world_size (int, optional): Number of processes that share an epoch, as with
+            :class:`torch.utils.data.DistributedSampler`. (default: :obj:`1`)
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        shuffle: bool = False,
+        seed: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        self.pack = Pack(dataset)
+        super().__init__(len(self.pack), batch_size, shuffle, seed, rank, world_size)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.pack.collate, self.order().split(self.batch_size))
+
+
+def epoch_order(
+    size: int,
+    shuffle: bool = False,
+    seed: int = 0,
+    epoch: int = 0,
+    rank: int = 0,
+    world_size: int = 1,
+) -> Tensor:
+    r"""Returns the indices of the graphs of one rank in one epoch, in order.
+
+    With :obj:`shuffle`, graphs are sorted by one 64-bit word each of the counter-based generator
+    Philox with the key :obj:`(seed, epoch)`. Philox is defined by its paper, so a resumed run has
+    the same order on any machine and with any version of the libraries, and no two keys share a
+    stream (:class:`torch.Generator` on the CPU uses only 32 bits of its seed).
+
+    Ranks share the order as in :class:`torch.utils.data.DistributedSampler`: it is extended by its
+    own beginning to a multiple of :obj:`world_size`, and rank :math:`r` takes every
+    :obj:`world_size`-th graph, starting with the :math:`r`-th.
+    """
+    if shuffle:
+        words = np.random.Philox(key=np.array([seed, epoch], dtype=np.uint64)).random_raw(size)
+        order = torch.from_numpy(np.argsort(words, kind="stable"))
+    else:
+        order = torch.arange(size)
+    samples = -(-size // world_size)
+    # Taken modulo the size, so that a world larger than the dataset works too.
+    mine = torch.arange(samples) * world_size + rank
+    return order[mine % size]
 
 
 class PackedGraph:
@@ -28,12 +136,20 @@ class PackedGraph:
         names = ("x", "edge_index", "edge_attr", "y", "rwse")
         self.data: Any = Data(**{name: graph[name] for name in names if name in graph})
         self.data.num_nodes = graph.num_nodes
-        self.pack = Pack(read_columns([self.data]))
+        self.pack = Pack([self.data])
         self.batch = self.pack.collate(torch.tensor([0]))
 
     @property
     def num_nodes(self) -> int:
         return int(self.pack.num_nodes[0])
+
+    def checked_mask(self, mask: Tensor) -> Tensor:
+        if mask.dtype != torch.bool or mask.shape != (self.num_nodes,) or not mask.any():
+            raise ValueError(
+                f"mask must be bool of shape [{self.num_nodes}] and select a node, got "
+                f"{int(mask.sum())} of {mask.dtype} {list(mask.shape)}"
+            )
+        return mask
 
 
 class FullGraphLoader:
@@ -47,7 +163,7 @@ class FullGraphLoader:
     """
 
     def __init__(self, graph: PackedGraph, mask: Tensor) -> None:
-        self.graph, self.mask = graph, _checked_mask("FullGraphLoader", graph, mask)
+        self.graph, self.mask = graph, graph.checked_mask(mask)
 
     def set_epoch(self, epoch: int) -> None:
         r"""Does nothing: all epochs are the same."""
@@ -85,9 +201,7 @@ class NeighborLoader(EpochLoader):
         shuffle (bool, optional): If set to :obj:`True`, seeds are shuffled and neighbours sampled
             anew in each epoch. (default: :obj:`False`)
         seed (int, optional): Seed of the order and of the samples. (default: :obj:`0`)
-        rank (int, optional): Rank of this process. (default: :obj:`0`)
-        world_size (int, optional): Number of processes that share an epoch.
-            (default: :obj:`1`)
+        rank, world_size (int, optional): As in :class:`PackedLoader`.
     """
 
     def __init__(
@@ -101,7 +215,7 @@ class NeighborLoader(EpochLoader):
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        self.graph, self.mask = graph, _checked_mask("NeighborLoader", graph, mask)
+        self.graph, self.mask = graph, graph.checked_mask(mask)
         self.sampler = NeighborSampler(graph.batch.edge_index, neighbors)
         self.seeds = self.mask.nonzero().flatten()
         super().__init__(self.seeds.numel(), batch_size, shuffle, seed, rank, world_size)
@@ -117,28 +231,10 @@ class NeighborLoader(EpochLoader):
         rows = dict.fromkeys(("x", "y", "rwse"), nodes) | {"edge_attr": edges}
         parts = {name: whole[name][index] for name, index in rows.items() if name in whole}
         part = Data(**parts, edge_index=edge_index, num_nodes=nodes.numel())
-        batch = Pack(read_columns([part])).collate(torch.tensor([0]))
+        batch = Pack([part]).collate(torch.tensor([0]))
         batch.mask = torch.arange(nodes.numel()) < seeds.numel()
         batch.n_id = nodes
         return batch
-
-    def __repr__(self) -> str:
-        return (
-            f"NeighborLoader({self.seeds.numel()} of {self.graph.num_nodes} nodes, "
-            f"neighbors={self.sampler.neighbors}, batch_size={self.batch_size}, "
-            f"shuffle={self.shuffle})"
-        )
-
-
-def _checked_mask(owner: str, graph: PackedGraph, mask: Tensor) -> Tensor:
-    nodes = graph.num_nodes
-    if mask.dtype != torch.bool or mask.shape != (nodes,):
-        raise ValueError(
-            f"{owner}: mask must be bool of shape [{nodes}], got {mask.dtype} {list(mask.shape)}"
-        )
-    if not mask.any():
-        raise ValueError(f"{owner}: mask must select at least one of {nodes} nodes, got none")
-    return mask
 
 
 class NeighborSampler:
