@@ -142,7 +142,7 @@ def other_key(config: Config) -> str:
     if is_pyg_name(name):
         name = name.removeprefix(PREFIX).replace("/", "-")
     elif is_user_data(config.data) and not is_python_name(name):
-        name = Path(name).stem
+        name = Path(name.removesuffix(".gz")).stem
     run = f"{config.model.name}-seed{config.seed}-{config.digest()}"
     return f"{name}/{run}".replace(PYTHON, "").lower()
 
