@@ -24,7 +24,7 @@ $(VENV)/for-demo: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/installed: $(VENV)/for-demo
-	$(PIP) -e ".[train,chem,cluster,hub,docs,dev]"
+	$(PIP) -e ".[train,chem,cluster,docs,dev]"
 	@touch $@
 
 install: $(VENV)/installed

@@ -12,7 +12,7 @@ from command_line import Run
 from tiny_runs import molecules
 
 from fognn.data import write_graphs
-from fognn.models.registry import HOSTS
+from fognn.models.hosts import HOSTS
 
 LAYERS = """
 from torch_geometric.nn import TAGConv

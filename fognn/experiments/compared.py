@@ -15,7 +15,8 @@ from fognn.experiments.rows import rows
 from fognn.experiments.search import Choice
 from fognn.experiments.tables import Run, portable
 from fognn.models.budget import budget_settings
-from fognn.models.registry import BUILT_IN, HOSTS, has_fog
+from fognn.models.hosts import BUILT_IN, HOSTS
+from fognn.models.registry import has_fog
 from fognn.training import Config, ModelConfig
 from fognn.training.config import setting_name
 from fognn.training.data import task_of

@@ -20,7 +20,8 @@ from fognn.data.user_data import UserData
 from fognn.experiments.rows import Row, all_rows, image_settings, model_settings, name_of
 from fognn.models import TASKS, Task, list_models
 from fognn.models.budget import budget_settings
-from fognn.models.registry import FOG_SETTINGS, HOSTS, new_model
+from fognn.models.hosts import FOG_SETTINGS, HOSTS
+from fognn.models.registry import host_of, new_model
 from fognn.nn import fog_widths
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import setting_name
@@ -183,7 +184,7 @@ def _own(
         if model.partition("+")[0] == "gcn":
             # The symmetric norm needs the degrees of neighbours, of which a sample has only a part.
             usual["model.norm"] = "mean"
-    host = HOSTS.get(model.removesuffix("+fog"))
+    host = host_of(model)
     if host is not None and host.jumping and opened.level == "graph":
         # The sum over the nodes of all layers begins with huge logits.
         usual["model.readout"] = "mean"
@@ -301,9 +302,9 @@ def recipe(
 def _fits(setting: str, model: str, task: Task) -> bool:
     r"""Whether a setting of a recipe is one of this network on these data."""
     if setting == "model.edge_features":
-        host = HOSTS.get(model.removesuffix("+fog"))  # None for FOG alone
+        host = host_of(model)
         edges = task.edge_tokens is not None or task.edge_channels is not None
-        return edges and (host is None or "edge_dim" in host.given or host.edges == "features")
+        return edges and (host is None or host.takes_edge_features)
     if setting == "model.readout":
         return task.level == "graph"
     return not setting.startswith("model.fog_") or model.endswith("fog")

@@ -6,6 +6,7 @@ from torch_geometric.nn import Linear
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 from fognn.nn import FOG, WithFOG
+from fognn.utils import checks
 
 
 @cache
@@ -32,15 +33,12 @@ def with_fog(model: type[BasicGNN]) -> type[BasicGNN]:
 
         net = with_fog(GCN)(16, hidden_channels=64, num_layers=3, out_channels=7, norm="batch_norm")
     """
-    if not isinstance(model, type) or not issubclass(model, BasicGNN) or model is BasicGNN:
-        name = getattr(model, "__name__", None) or type(model).__name__
-        raise ValueError(f"with_fog: model must be a subclass of PyG's BasicGNN, got {name}")
-    if hasattr(model, "_without_fog"):
-        raise ValueError(f"with_fog: model must be without FOG, got {model.__name__}")
+    if not issubclass(model, BasicGNN) or model is BasicGNN:
+        raise ValueError(
+            f"with_fog: model must be a subclass of PyG's BasicGNN, got {model.__name__}"
+        )
 
     class Net(model):
-        _without_fog = model
-
         def init_conv(
             self,
             in_channels: Any,
@@ -50,9 +48,12 @@ def with_fog(model: type[BasicGNN]) -> type[BasicGNN]:
             **kwargs: Any,
         ) -> Module:
             hidden = self.hidden_channels
-            p = _fog_channels(type(self).__name__, hidden, fog_channels)
+            p = hidden // 2 if fog_channels is None else fog_channels
+            checks.int_in_range(type(self).__name__, "fog_channels", p, 1, hidden)
             conv = super().init_conv(in_channels, hidden - p, **kwargs)
-            fog = FOG(_width(type(self).__name__, in_channels), p, **(fog_kwargs or {}))
+            # FOG has one matrix for sources and targets.
+            same = isinstance(in_channels, tuple) and len(set(in_channels)) == 1
+            fog = FOG(in_channels[0] if same else in_channels, p, **(fog_kwargs or {}))
             # BasicGNN sets this before it builds a layer with out_channels.
             if getattr(self, "_is_conv_to_out", False):
                 return _ToOut(conv, fog, hidden, out_channels)
@@ -79,27 +80,6 @@ class _ToOut(WithFOG):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.lin(super().forward(*args, **kwargs))
-
-
-def _fog_channels(owner: str, hidden: int, p: int | None) -> int:
-    p = hidden // 2 if p is None else p
-    if isinstance(p, bool) or not isinstance(p, int) or not 1 <= p < hidden:
-        raise ValueError(
-            f"{owner}: fog_channels must lie in 1..{hidden - 1}, below hidden_channels, got {p!r}"
-        )
-    return p
-
-
-def _width(owner: str, in_channels: Any) -> int:
-    if isinstance(in_channels, int):
-        return in_channels
-    source, target = in_channels
-    if source != target:
-        raise ValueError(
-            f"{owner}: in_channels must be the same for sources and targets, because FOG has one "
-            f"matrix for both, got {tuple(in_channels)}"
-        )
-    return source
 
 
 def _empty(model: type[BasicGNN]) -> Module:

@@ -1,36 +1,31 @@
 r"""Widths of networks for a number of parameters: a host with and without FOG, and controls."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
 
-from fognn.models.registry import FOG_SETTINGS, HOSTS, count_parameters, create_model, head_of
-from fognn.models.task import Task
+from fognn.models.hosts import FOG_SETTINGS, HOSTS
+from fognn.models.registry import Task, count_parameters, head_of, host_of, new_model
 from fognn.nn import fog_widths
 from fognn.nn.fog_controls import FOG_KINDS
 from fognn.utils import checks
-
-__all__ = ["budget_settings", "equal_size"]
 
 TOLERANCE = 0.01
 # Fewer channels leave nothing for the layers of the MLP at the end.
 _FEWEST = 4
 # Channels that are tried on each side of the nearest ones without a fine setting.
 _WINDOW = 5
-# A fine setting that is changed by a factor of e counts as this many per cent of the budget.
-_STRETCH = 1.0
 # A host may take only some widths: GAT with 8 heads beside FOG one in 16.
 _GAP = 64
-
 
 _WIDTHS = (*FOG_SETTINGS, "channels", "head_channels", "hidden")
 
 
 class Size(NamedTuple):
-    r"""A network near a budget. The cost is its distance from the budget in per cent, and that of
-    the adjusted width from its default."""
+    """A network near a budget. The cost is its distance from the budget in per cent, and that of
+    the adjusted width from its default: a factor of e counts as one per cent."""
 
     parameters: int
     cost: float
@@ -40,66 +35,50 @@ class Size(NamedTuple):
 def budget_settings(
     host: str, task: Task, budget: int, **settings: Any
 ) -> dict[str, dict[str, int]]:
-    r"""Returns the widths with which a host and the host with FOG each have a number of parameters
-    within 1 % of :obj:`budget`, FOG not more than the host.
+    """Returns, by their names, the widths with which a host and the host with FOG each have a
+    number of parameters within 1 % of the budget, FOG not more than the host.
 
-    The width of all layers, ``channels``, is too coarse for this: one more channel can be 3 % more
-    parameters. Therefore one more width is adjusted: ``head_channels``, or ``hidden`` of GIN with
-    its own head; see :func:`create_model`. It stays as near to its default as possible.
-
-    Args:
-        host (str): A host, such as ``"gcn"``, or ``"fog"``.
-        task (Task): The inputs and outputs.
-        budget (int): The number of parameters.
-        **settings (optional): Other settings of :func:`create_model`.
-
-    Returns:
-        The settings of each network, by its name: ``"gcn"`` and ``"gcn+fog"``, or ``"fog"`` alone.
+    One more channel can be 3 % more parameters, so that one finer width is adjusted as well, as
+    little as possible: ``head_channels``, or ``hidden`` of GIN with its own head.
     """
     checks.positive_int("budget_settings", "budget", budget)
-    if host == "fog":
-        return {
-            host: min(sizes_near(host, task, budget, settings), key=lambda size: size.cost).settings
-        }
     hosts = sizes_near(host, task, budget, settings)
+    if host == "fog":
+        return {host: min(hosts, key=lambda size: size.cost).settings}
     with_fog = sizes_near(f"{host}+fog", task, budget, settings)
     pairs = [(one, two) for one in hosts for two in with_fog if two.parameters <= one.parameters]
     if not pairs:  # each alone can be reached
-        nearest = max(size.parameters for size in hosts)
         raise ValueError(
             f"budget must be a number of parameters that {host!r} and '{host}+fog' both can have "
-            f"within 1 %, with FOG not the larger, got {budget}; {host!r} can have {nearest}, but "
-            f"'{host}+fog' at least {min(size.parameters for size in with_fog)}"
+            f"within 1 %, with FOG not the larger, got {budget}"
         )
     one, two = min(pairs, key=lambda pair: pair[0].cost + pair[1].cost)
     return {host: one.settings, f"{host}+fog": two.settings}
 
 
 def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> list[Size]:
-    r"""Returns the sizes of a network within 1 % of the budget; raises if there are none."""
-    host = HOSTS.get(name.removesuffix("+fog"))
-    fine = "hidden" if head_of(host, settings.get("head")) == "jumping" else "head_channels"
+    """Returns the sizes of a network within 1 % of the budget; raises if there are none."""
+    fine = (
+        "hidden" if head_of(host_of(name), settings.get("head")) == "jumping" else "head_channels"
+    )
     found: list[Size] = []
-    nearest: int | None = None
+    tried: list[int] = []
     for channels, one in _candidates(name, task, budget, settings):
         default = _default(name, task, channels, fine)
         two = parameters_of(name, task, settings | {"channels": channels, fine: default + 1})
         step = two - one  # the number of parameters is affine in the fine setting
-        wanted = default + (budget - one) / step
-        for width in {max(1, math.floor(wanted)), max(1, math.ceil(wanted))}:
-            size = one + (width - default) * step
-            if nearest is None or abs(size - budget) < abs(nearest - budget):
-                nearest = size
+        middle = max(1, round(default + (budget - one) / step))
         reach = math.ceil(TOLERANCE * budget / step)
-        for width in range(max(1, round(wanted) - reach), round(wanted) + reach + 1):
+        for width in range(max(1, middle - reach), middle + reach + 1):
             size = one + (width - default) * step
+            tried.append(size)
             if abs(size - budget) <= TOLERANCE * budget:
-                cost = 100 * abs(size - budget) / budget
-                cost += _STRETCH * abs(math.log(width / default))
+                cost = 100 * abs(size - budget) / budget + abs(math.log(width / default))
                 # At its default the setting is left out.
                 own = {"channels": channels} | ({fine: width} if width != default else {})
                 found.append(Size(size, cost, own))
     if not found:
+        nearest = min(tried, key=lambda size: abs(size - budget))
         raise ValueError(
             f"budget must be a number of parameters that {name!r} can have within 1 %, got "
             f"{budget}; the nearest is {nearest}"
@@ -110,41 +89,28 @@ def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> 
 def _candidates(
     name: str, task: Task, budget: int, settings: dict[str, Any]
 ) -> list[tuple[int, int]]:
-    r"""Returns the channels for which the network with its default widths is near the budget, each
+    """Returns the channels for which the network with its default widths is near the budget, each
     with the number of parameters."""
 
-    def count(channels: int) -> int | None:
-        try:
-            return parameters_of(name, task, settings | {"channels": channels})
-        except ValueError:  # such as channels that the heads do not divide
-            return None
+    def valid(widths: Iterable[int]) -> Iterator[tuple[int, int]]:
+        for channels in widths:
+            try:
+                yield channels, parameters_of(name, task, settings | {"channels": channels})
+            except ValueError:  # such as channels that the heads do not divide
+                continue
 
-    def valid(begin: int, step: int = 1) -> Iterator[tuple[int, int]]:
-        for channels in range(begin, max(_FEWEST - 1, begin + step * _GAP), step):
-            size = count(channels)
-            if size is not None:
-                yield channels, size
+    def from_(begin: int) -> tuple[int, int] | None:
+        return next(valid(range(begin, begin + _GAP)), None)
 
-    first = next(valid(_FEWEST), None)
-    if first is None:
-        # Raises the network's own error, such as that of a host that needs edge features.
-        create_model(name, task, **(settings | {"channels": _GAP}))
+    first = from_(_FEWEST)
+    if first is None:  # raises the network's own error, as of a host that needs edge features
+        parameters_of(name, task, settings | {"channels": _GAP})
         raise ValueError(f"{name!r} must take a number of channels up to {_FEWEST + _GAP}")
-    low = high = first[0]
-    while (size := next(valid(high), None)) is not None and size[1] < budget:
-        low, high = size[0], size[0] * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        size = next(valid(middle), None)
-        if size is None or size[0] >= high or size[1] >= budget:
-            high = middle
-        else:
-            low = size[0]
-    window = range(max(_FEWEST, low - _WINDOW), low + _WINDOW + 1)
-    inside = [(channels, own) for channels in window if (own := count(channels)) is not None]
-    below = next(valid(window.start - 1, -1), None) if window.start > _FEWEST else None
-    above = next(valid(window.stop), None)
-    return [*inside, *(found for found in (below, above) if found is not None)]
+    low = _last(lambda channels: (from_(channels) or (0, budget))[1] < budget, first[0])
+    start, stop = max(_FEWEST, low - _WINDOW), low + _WINDOW + 1
+    below = next(valid(range(start - 1, max(_FEWEST, start - _GAP) - 1, -1)), None)
+    outside = [size for size in (below, from_(stop)) if size is not None]
+    return [*valid(range(start, stop)), *outside]
 
 
 def _default(name: str, task: Task, channels: int, fine: str) -> int:
@@ -154,10 +120,9 @@ def _default(name: str, task: Task, channels: int, fine: str) -> int:
 
 
 def parameters_of(name: str, task: Task, settings: dict[str, Any]) -> int:
-    r"""Returns the number of parameters. For settings that the network does not take it raises the
-    error of :func:`create_model`."""
+    """Returns the number of parameters of a network."""
     with torch.device("meta"):  # nothing is allocated or initialised
-        return count_parameters(create_model(name, task, **settings))
+        return count_parameters(new_model(name, task, **settings))
 
 
 def equal_size(control: str, name: str, task: Task, **settings: Any) -> tuple[str, dict[str, Any]]:
@@ -179,24 +144,19 @@ def equal_size(control: str, name: str, task: Task, **settings: Any) -> tuple[st
         The name of the control's network, and its settings.
     """
     checks.known("equal_size", "name", name, ["fog", *(f"{host}+fog" for host in HOSTS)])
-    own = HOSTS.get(name.removesuffix("+fog"))
+    own = host_of(name)
     allowed = ["wider", "deeper"] * (own is not None)
     checks.known("equal_size", "control", control, [*FOG_KINDS, *allowed, *HOSTS])
     host = control if control in HOSTS else name.removesuffix("+fog")
     of_host = HOSTS[host].options if host in HOSTS else ()
-    # Those of the other host alone do not belong to the network.
     given = own.options if own else ()
-    reference = {
-        key: value for key, value in settings.items() if key in given or key not in of_host
-    }
+    # Those of the other host alone do not belong to the network.
+    reference = {k: value for k, value in settings.items() if k in given or k not in of_host}
     budget = parameters_of(name, task, reference)
     if control in FOG_KINDS:
         return name, settings | _inner_widths(control, name, task, budget, settings)
-    kept = {
-        key: value
-        for key, value in settings.items()
-        if key not in _WIDTHS and (key not in given or key in of_host)
-    }
+    shared = {k: value for k, value in settings.items() if k in of_host or k not in given}
+    kept = {k: value for k, value in shared.items() if k not in _WIDTHS}
     if control == "deeper":
         kept["layers"] = 2 * settings.get("layers", 4)
     best = min(sizes_near(host, task, budget, kept), key=lambda size: size.cost)
@@ -227,7 +187,6 @@ def _inner_widths(
         around = 0 if kind == "hadamard" else 2
         for two in range(max(1, second(one) - around), second(one) + around + 1):
             size = count(one, two)
-            # As in budget_settings: a ratio that changes by a factor of e counts as one per cent.
             cost = 100 * abs(size - budget) / budget + abs(math.log(two / one / ratio))
             found.append((cost, size, one, two))
     _, size, one, two = min(found)
@@ -239,10 +198,10 @@ def _inner_widths(
     return {"fog_kind": kind, "h1": one, "h2": two}
 
 
-def _last(true: Callable[[int], bool]) -> int:
-    r"""Returns the largest positive int for which a condition holds that holds up to some int; 1 if
+def _last(true: Callable[[int], bool], low: int = 1) -> int:
+    """Returns the largest int for which a condition holds that holds up to some int; the lowest if
     there is none."""
-    low, high = 1, 2
+    high = 2 * low
     while true(high):
         low, high = high, high * 2
     while high - low > 1:

@@ -10,35 +10,24 @@ from fognn.utils import checks
 
 
 class FewShotGNN(Module):
-    r"""The graph network of :class:`FewShotNet`: from node features to the logits of node 0.
-
-    All of its :obj:`layers` but the last are of a :obj:`kind`, ``"gnn"``, ``"fog"`` or
-    ``"gnn+fog"``, and each adds :obj:`hidden` channels; :obj:`neighbours` is an argument of
-    :class:`fognn.nn.FewShotLayer`.
-    """
+    """The graph network of :class:`FewShotNet`: from node features to the logits of node 0."""
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
         kind: str,
-        hidden: int = 48,
-        layers: int = 3,
-        neighbours: str = "learnt",
+        hidden: int,
+        layers: int,
+        neighbours: str,
     ) -> None:
         super().__init__()
-        checks.positive_int("FewShotGNN", "layers", layers)
-        self.in_channels, self.out_channels = in_channels, out_channels
-        width = in_channels
-        self.layers = ModuleList()
-        for _ in range(layers - 1):
-            self.layers.append(FewShotLayer(width, hidden, kind, neighbours))
-            width += hidden
-        self.adjacency = AdjacencyMLP(width)
-        self.last = DenseGraphConv(width, out_channels)
+        widths = [in_channels + layer * hidden for layer in range(layers)]
+        self.layers = ModuleList(FewShotLayer(w, hidden, kind, neighbours) for w in widths[:-1])
+        self.adjacency = AdjacencyMLP(widths[-1])
+        self.last = DenseGraphConv(widths[-1], out_channels)
 
     def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
         for module in (*self.layers, self.adjacency, self.last):
             module.reset_parameters()
 
@@ -58,7 +47,10 @@ class FewShotNet(Module):
         embedding (int, optional): Channels of an image's features. (default: :obj:`128`)
         image_size (int, optional): Height and width of the images. (default: :obj:`84`)
         image_channels (int, optional): Number of colour channels. (default: :obj:`3`)
-        hidden, layers, neighbours (optional): See :class:`FewShotGNN`.
+        hidden (int, optional): Channels that each layer adds. (default: :obj:`48`)
+        layers (int, optional): Number of layers. All but the last are of the :obj:`kind`.
+            (default: :obj:`3`)
+        neighbours (str, optional): See :class:`fognn.nn.FewShotLayer`. (default: :obj:`"learnt"`)
 
     Shapes:
         - **inputs:**
@@ -84,33 +76,25 @@ class FewShotNet(Module):
         neighbours: str = "learnt",
     ) -> None:
         super().__init__()
+        checks.positive_int("FewShotNet", "layers", layers)
         self.n_way = checks.positive_int("FewShotNet", "n_way", n_way)
         self.cnn = ImageEncoder(embedding, image_size, image_channels)
         self.gnn = FewShotGNN(embedding + n_way, n_way, kind, hidden, layers, neighbours)
 
     def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
         self.cnn.reset_parameters()
         self.gnn.reset_parameters()
 
     def forward(self, support: Tensor, label: Tensor, query: Tensor) -> Tensor:
         several = query.dim() == 5
-        if support.dim() != 5 or query.dim() not in (4, 5) or support.shape[2:] != query.shape[-3:]:
+        if support.dim() != 5 or query.dim() not in (4, 5) or label.shape != support.shape[:2]:
             raise ValueError(
-                "FewShotNet: support must have shape [batch, images, C, H, W] and query "
-                "[batch, C, H, W] or [batch, queries, C, H, W], got "
-                f"{list(support.shape)} and {list(query.shape)}"
+                "FewShotNet: support must have shape [batch, images, C, H, W], label "
+                "[batch, images] and query [batch, C, H, W] or [batch, queries, C, H, W], got "
+                f"{list(support.shape)}, {list(label.shape)} and {list(query.shape)}"
             )
-        batch, images = support.shape[:2]
-        if tuple(label.shape) != (batch, images) or query.size(0) != batch:
-            raise ValueError(
-                f"FewShotNet: label must have shape {[batch, images]} and query {batch} images, "
-                f"got {list(label.shape)} and {query.size(0)}"
-            )
-        wrong = checks.outside(label, self.n_way)
-        if wrong is not None:
-            raise ValueError(f"FewShotNet: label must lie in 0..{self.n_way - 1}, got {wrong}")
         query = query if several else query.unsqueeze(1)
+        batch, images = label.shape
         queries = query.size(1)
         # The support set passes the CNN once, and stands for one copy of it for each query.
         image = torch.cat([support.flatten(0, 1), query.flatten(0, 1)])
@@ -118,13 +102,8 @@ class FewShotNet(Module):
         feature = self.cnn(image, repeats)
         code = F.one_hot(label.long(), self.n_way).to(feature.dtype)
         known = torch.cat([feature[: batch * images].view(batch, images, -1), code], dim=-1)
+        known = known.unsqueeze(1).expand(-1, queries, -1, -1)
         asked = F.pad(feature[batch * images :], (0, self.n_way))  # the query has no label
-        x = torch.cat(
-            [
-                asked.view(batch, queries, 1, -1),
-                known.unsqueeze(1).expand(-1, queries, -1, -1),
-            ],
-            dim=2,
-        )
+        x = torch.cat([asked.view(batch, queries, 1, -1), known], dim=2)
         out = self.gnn(x.flatten(0, 1))
         return out.view(batch, queries, -1) if several else out

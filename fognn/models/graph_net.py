@@ -9,37 +9,27 @@ from torch_geometric.typing import Adj
 
 from fognn.models.heads import Head
 from fognn.nn import Block
-from fognn.ops import Adjacency, adjacency
+from fognn.ops import adjacency
 from fognn.utils import checks
 
 
 class TokenEncoder(Module):
-    r"""The sum of a learnt vector for each column of tokens, such as PyG's features of atoms.
-
-    Args:
-        num_tokens (int or tuple): The number of tokens, or that of each column.
-        channels (int): Size of each output sample.
-        name (str, optional): The name of the input in errors. (default: :obj:`"x"`)
-    """
+    """The sum of a learnt vector for each column of tokens, such as PyG's features of atoms.
+    Errors have the name of the input."""
 
     first: Tensor
 
     def __init__(self, num_tokens: int | tuple[int, ...], channels: int, name: str = "x") -> None:
         super().__init__()
         self.num_tokens = (num_tokens,) if isinstance(num_tokens, int) else tuple(num_tokens)
-        for number in self.num_tokens:
-            checks.positive_int("TokenEncoder", "num_tokens", number)
-        self.in_channels = sum(self.num_tokens)
-        self.out_channels = checks.positive_int("TokenEncoder", "channels", channels)
         self.name = name
         # One table for all columns: the tokens of a column begin where those before it end.
-        self.embedding = EmbeddingBag(self.in_channels, channels, mode="sum")
+        self.embedding = EmbeddingBag(sum(self.num_tokens), channels, mode="sum")
         ends = torch.tensor(self.num_tokens).cumsum(0)
         self.register_buffer("first", ends - torch.tensor(self.num_tokens), persistent=False)
         self._scale()
 
     def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
         self.embedding.reset_parameters()
         self._scale()
 
@@ -56,7 +46,7 @@ class TokenEncoder(Module):
                 f"{self.name} must hold {len(self.num_tokens)} columns of integer tokens, got "
                 f"{token.dtype} of shape {list(token.shape)}"
             )
-        for column, number in enumerate(self.num_tokens):
+        for column, number in enumerate(self.num_tokens):  # else it is a token of another column
             wrong = checks.outside(token[:, column], number)
             if wrong is not None:
                 where = f" in column {column}" if len(self.num_tokens) > 1 else ""
@@ -64,35 +54,26 @@ class TokenEncoder(Module):
                     f"{self.name} must hold tokens in 0..{number - 1}{where}, got {wrong}"
                 )
         if not token.size(0):
-            return self.embedding.weight.new_zeros(0, self.out_channels)
+            return self.embedding.weight.new_zeros(0, self.embedding.embedding_dim)
         return self.embedding(token + self.first)
 
 
 class FeatureEncoder(Module):
-    r"""A Linear of the features.
-
-    Args:
-        in_channels (int): Size of each input sample.
-        channels (int): Size of each output sample.
-        name (str, optional): The name of the input in errors. (default: :obj:`"x"`)
-    """
+    """A Linear of the features."""
 
     def __init__(self, in_channels: int, channels: int, name: str = "x") -> None:
         super().__init__()
-        self.in_channels = in_channels
-        self.out_channels = checks.positive_int("FeatureEncoder", "channels", channels)
         self.name = name
         self.lin = Linear(in_channels, channels)
 
     def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
         self.lin.reset_parameters()
 
     def forward(self, feature: Tensor) -> Tensor:
         if feature.dim() == 1:
             feature = feature.unsqueeze(1)
-        dtype = self.lin.weight.dtype
-        checks.features("FeatureEncoder", self.name, feature, self.in_channels, dtype)
+        lin = self.lin
+        checks.features("GraphNet", self.name, feature, lin.in_channels, lin.weight.dtype)
         return self.lin(feature)
 
 
@@ -107,27 +88,19 @@ class ConstantEncoder(FeatureEncoder):
 
 
 class WalkEncoder(Module):
-    r"""BatchNorm and a Linear of the random-walk encodings of nodes.
-
-    Args:
-        steps (int): Number of columns of the encodings.
-        channels (int): Size of each output sample.
-    """
+    """BatchNorm and a Linear of the random-walk encodings of nodes, one column for each step."""
 
     def __init__(self, steps: int, channels: int) -> None:
         super().__init__()
-        self.in_channels = checks.positive_int("WalkEncoder", "steps", steps)
-        self.out_channels = checks.positive_int("WalkEncoder", "channels", channels)
+        self.in_channels = steps
         self.norm = BatchNorm(steps, allow_single_element=True)
         self.lin = Linear(steps, channels)
 
     def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
         self.norm.reset_parameters()
         self.lin.reset_parameters()
 
     def forward(self, rwse: Tensor) -> Tensor:
-        checks.features("WalkEncoder", "rwse", rwse, self.in_channels, self.lin.weight.dtype)
         return self.lin(self.norm(rwse))
 
 
@@ -183,7 +156,6 @@ class GraphNet(Module):
         self.walk_encoder = walk_encoder
 
     def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
         ends = (self.encoder, self.edge_encoder, self.walk_encoder, self.head)
         for module in (*ends, *self.blocks):
             if module is not None:
@@ -202,8 +174,7 @@ class GraphNet(Module):
         if self.walk_encoder is not None:
             if rwse is None or rwse.size(0) != h.size(0):
                 raise ValueError(
-                    f"GraphNet: rwse must be the random-walk encodings of {h.size(0)} nodes, with "
-                    f"{self.walk_encoder.in_channels} steps, got "
+                    f"GraphNet: rwse must be the random-walk encodings of {h.size(0)} nodes, got "
                     f"{None if rwse is None else list(rwse.shape)}"
                 )
             h = h + self.walk_encoder(rwse)
@@ -212,7 +183,14 @@ class GraphNet(Module):
         # user's order.
         explained = any(getattr(block, "explain", None) is not None for block in self.blocks)
         adj = given if explained else given._replace(perm=None)
-        e = self._encode_edges(given, edge_attr, explained)
+        e: Tensor | None = None
+        if isinstance(self.edge_encoder, ConstantEncoder):
+            e = self.edge_encoder()
+        elif self.edge_encoder is not None:
+            if edge_attr is None:
+                raise ValueError("edge_attr must be given: this network uses edge features")
+            checks.per_edge("GraphNet", "edge_attr", edge_attr, given.num_edges)
+            e = self.edge_encoder(edge_attr if explained else given.sort(edge_attr))
 
         states = [h]
         for block in self.blocks:
@@ -229,15 +207,3 @@ class GraphNet(Module):
         if self.scale is not None:
             out = self.scale(out)
         return given.unsort(out) if self.head.level == "edge" else out
-
-    def _encode_edges(
-        self, adj: Adjacency, edge_attr: Tensor | None, explained: bool
-    ) -> Tensor | None:
-        if self.edge_encoder is None:
-            return None
-        if isinstance(self.edge_encoder, ConstantEncoder):
-            return self.edge_encoder()
-        if edge_attr is None:
-            raise ValueError("edge_attr must be given: this network uses edge features")
-        checks.per_edge("GraphNet", "edge_attr", edge_attr, adj.num_edges)
-        return self.edge_encoder(edge_attr if explained else adj.sort(edge_attr))

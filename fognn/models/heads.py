@@ -11,13 +11,8 @@ from fognn.utils import checks
 
 
 class Head(Module):
-    r"""The base of both heads.
-
-    Args:
-        channels (int): Size :math:`C` of each layer's features.
-        out_channels (int): Size :math:`F_{out}` of each output.
-        level (str): :obj:`"node"`, :obj:`"edge"` or :obj:`"graph"`.
-        readout (str): Pooling of a graph's nodes, :obj:`"mean"` or :obj:`"sum"`.
+    """The base of both heads: from :obj:`channels` of each layer to :obj:`out_channels` of each
+    ``"node"``, ``"edge"`` or ``"graph"``, whose nodes are pooled by their ``"mean"`` or ``"sum"``.
     """
 
     reads_all = False
@@ -31,7 +26,6 @@ class Head(Module):
         self.readout = readout
 
     def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
         for module in self.modules():
             if isinstance(module, Linear):
                 module.reset_parameters()
@@ -55,17 +49,13 @@ class Head(Module):
             x = pool(x, batch, size)
         return mlp(x)
 
-    def extra_repr(self) -> str:
-        widths = f"{self.in_channels}, {self.out_channels}, level={self.level}"
-        return f"{widths}, readout={self.readout}" if self.level == "graph" else widths
-
 
 class MLPHead(Head):
     r"""An MLP of the last layer's features, with ReLU between three Linears.
 
     Its widths are :math:`C, \lfloor C/2 \rfloor, \lfloor C/4 \rfloor, F_{out}`; on edges, where
     the two ends are concatenated, :math:`2C, C, \lfloor C/2 \rfloor, F_{out}`. The second of them
-    can be chosen: :obj:`hidden`. The other arguments are those of :class:`Head`.
+    can be chosen: :obj:`hidden`.
     """
 
     def __init__(
@@ -100,12 +90,8 @@ class MLPHead(Head):
 
 
 class JumpingHead(Head):
-    r"""The sum of one small head for each layer's features, those of the encoder included, as in
-    GIN: a Linear, or on edges :math:`2C, C, F_{out}` with ReLU between.
-
-    The number of layers, the encoder included, is :obj:`num_states`; the other arguments are those
-    of :class:`Head`.
-    """
+    """The sum of one small head for the features of each layer and of the encoder, as in GIN: a
+    Linear, or on edges :math:`2C, C, F_{out}` with ReLU between."""
 
     reads_all = True
 
@@ -145,8 +131,8 @@ class JumpingHead(Head):
 
 
 class OutputScale(Module):
-    r"""Returns standardised values to the unit of the targets, :math:`y \sigma + \mu`, from the
-    mean :math:`\mu` and the standard deviation :math:`\sigma` of each value."""
+    """Returns standardised values to the unit of the targets, by the mean and the standard
+    deviation of each."""
 
     mean: Tensor
     std: Tensor

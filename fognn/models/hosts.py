@@ -1,5 +1,4 @@
-r"""The layers of networks: FOG with its settings, and the hosts that it can be beside, by name.
-:func:`register_host` adds one."""
+r"""The hosts, layers that FOG can be beside, by name; :func:`register_host` adds one."""
 
 import inspect
 import re
@@ -16,20 +15,10 @@ from fognn.nn import FOG, FOGControl, GATConv, GatedGCNConv, GCNConv, GINConv, S
 from fognn.ops import Adjacency
 from fognn.utils import checks
 
-__all__ = [
-    "BUILT_IN",
-    "FOG_SETTINGS",
-    "HOSTS",
-    "NET_SETTINGS",
-    "FOGSettings",
-    "Host",
-    "register_host",
-]
-
 
 @dataclass(frozen=True)
 class FOGSettings:
-    r"""The settings of FOG in a network, see :func:`fognn.models.create_model`."""
+    """The settings of FOG in a network."""
 
     fog_channels: int | None = None
     h1: int | None = None
@@ -41,7 +30,7 @@ class FOGSettings:
     fog_act_first: bool = False
 
     def layer(self, channels: int, out_channels: int, edge_dim: int | None) -> FOG:
-        r"""Returns a layer."""
+        """Returns a layer."""
         options: dict[str, Any] = {
             "norm": self.fog_norm,
             "act": self.fog_act,
@@ -58,10 +47,8 @@ Layer = TypeVar("Layer", bound=Callable[..., Module])
 # Settings of all networks on graphs, and of those with FOG.
 NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "edge_features", "readout", "head")
 FOG_SETTINGS = tuple(field.name for field in fields(FOGSettings))
-# Settings of create_model that a layer cannot have for itself.
+# Settings of create_model that a user's layer cannot have for itself.
 _RESERVED = (*NET_SETTINGS, "head_channels", "pretrained", *FOG_SETTINGS)
-# Arguments of a host's function that the network gives.
-_GIVEN = ("edge_dim", "beside_fog", "last")
 
 
 @dataclass(frozen=True)
@@ -72,12 +59,16 @@ class Host:
     options: tuple[str, ...]
     """The names of its settings."""
     given: tuple[str, ...] = ()
-    """The arguments that the network gives: ``edge_dim``, and whether the layer is ``beside_fog``
-    and the ``last``."""
+    """Arguments that the network gives: ``edge_dim``, and whether the layer is the ``last``."""
     act: str = "relu"
     edges: str = "none"
     """The edge features that its layers map to new ones: ``none``, ``constant`` or ``features``."""
     jumping: bool = False
+
+    @property
+    def takes_edge_features(self) -> bool:
+        """Whether its layers read the edge features of a task."""
+        return "edge_dim" in self.given or self.edges == "features"
 
 
 HOSTS: dict[str, Host] = {}
@@ -85,18 +76,18 @@ HOSTS: dict[str, Host] = {}
 
 def _host(name: str, **fields: Any) -> Callable[[Layer], Layer]:
     def register(layer: Layer) -> Layer:
-        names = _argument_names(layer)[2:]
-        options = tuple(name for name in names if name not in _GIVEN)
-        given = tuple(name for name in names if name in _GIVEN)
+        names = _options(layer)
+        given = tuple(name for name in names if name in ("edge_dim", "last"))
+        options = tuple(name for name in names if name not in given)
         HOSTS[name] = Host(layer, options, given, **fields)
         return layer
 
     return register
 
 
-def _argument_names(function: Callable[..., Any]) -> list[str]:
+def _options(layer: Callable[..., Module]) -> list[str]:
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [p.name for p in inspect.signature(function).parameters.values() if p.kind in kinds]
+    return [p.name for p in inspect.signature(layer).parameters.values() if p.kind in kinds][2:]
 
 
 @_host("gcn")
@@ -108,18 +99,15 @@ def _gcn(channels: int, q: int, norm: str = "sym", edge_dim: int | None = None) 
 def _gat(
     channels: int, q: int, heads: int = 8, last: bool = False, edge_dim: int | None = None
 ) -> Module:
-    checks.positive_int("gat", "heads", heads)
     heads = 1 if last else heads
     return GATConv(channels, _of_each_head("gat", q, heads), heads, edge_dim=edge_dim)
 
 
 @_host("gatedgcn", edges="constant")
 @_host("gatedgcn-e", edges="features")
-def _gated_gcn(
-    channels: int, q: int, gate: str = "before", beside_fog: bool = False, last: bool = False
-) -> Module:
+def _gated_gcn(channels: int, q: int, gate: str = "before", last: bool = False) -> Module:
     # Heads do not read edge features, so the last layer has none.
-    return GatedGCNConv(channels, q if beside_fog else None, gate, edge_output=not last)
+    return GatedGCNConv(channels, q if q < channels else None, gate, edge_output=not last)
 
 
 @_host("gin", jumping=True)
@@ -129,16 +117,13 @@ def _gin(channels: int, q: int, hidden: int | None = None, edge_dim: int | None 
 
 @_host("graphsage")
 def _sage(
-    channels: int,
-    q: int,
-    aggr: str = "max",
-    benchmark: bool = False,
-    edge_dim: int | None = None,
+    channels: int, q: int, aggr: str = "max", benchmark: bool = False, edge_dim: int | None = None
 ) -> Module:
     return SAGEConv(channels, q, aggr, benchmark, edge_dim)
 
 
 def _of_each_head(host: str, channels: int, heads: int) -> int:
+    checks.positive_int(host, "heads", heads)
     if channels % heads:
         raise ValueError(f"{host}: heads must divide its {channels} channels, got {heads}")
     return channels // heads
@@ -182,8 +167,8 @@ def register_host(name: str, edges: bool = False, act: str = "relu") -> Callable
         def conv(channels: int, q: int, **options: Any) -> Module:
             return _OnEdgeIndex(name, layer(channels, q, **options), edges)
 
-        names = tuple(option for option in _argument_names(layer)[2:] if option not in _RESERVED)
-        HOSTS[name] = Host(conv, names, act=act, edges="features" if edges else "none")
+        options = tuple(option for option in _options(layer) if option not in _RESERVED)
+        HOSTS[name] = Host(conv, options, act=act, edges="features" if edges else "none")
         return layer
 
     return register
@@ -194,13 +179,6 @@ class _OnEdgeIndex(Module):
 
     def __init__(self, name: str, conv: Module, edges: bool) -> None:
         super().__init__()
-        parameters = inspect.signature(conv.forward).parameters
-        for argument in ("x", "edge_index", "edge_attr")[: 3 if edges else 2]:
-            if argument not in parameters:
-                raise ValueError(
-                    f"register_host: the layer of {name!r} must take an argument {argument!r}, but "
-                    f"{type(conv).__name__}.forward has {', '.join(parameters) or 'none'}"
-                )
         if getattr(conv, "flow", "source_to_target") != "source_to_target":
             raise ValueError(
                 f"register_host: flow of the layer of {name!r} must be 'source_to_target', as that "
@@ -215,9 +193,8 @@ class _OnEdgeIndex(Module):
     def forward(self, x: Tensor, edge_index: Adjacency, edge_attr: Tensor | None = None) -> Any:
         adj = edge_index
         edges = torch.stack([adj.unsort(adj.source), adj.unsort(adj.target)])
-        if self.edges:
-            return self.conv(x=x, edge_index=edges, edge_attr=edge_attr)
-        return self.conv(x=x, edge_index=edges)
+        features = {"edge_attr": edge_attr} if self.edges else {}
+        return self.conv(x=x, edge_index=edges, **features)
 
 
 @register_host("film")
@@ -227,7 +204,6 @@ def _film(in_channels: int, out_channels: int) -> Module:
 
 @register_host("gatv2", act="elu")
 def _gatv2(in_channels: int, out_channels: int, heads: int = 8) -> Module:
-    checks.positive_int("gatv2", "heads", heads)
     width = _of_each_head("gatv2", out_channels, heads)
     return GATv2Conv(in_channels, width, heads, add_self_loops=False)  # as all hosts
 
@@ -241,10 +217,10 @@ def _pna(in_channels: int, out_channels: int, degrees: Sequence[int] = (0, 1)) -
             "pna: degrees must be the number of nodes with 0, 1, 2, ... in-edges, and have a node "
             f"with an in-edge, got {degrees!r}"
         )
-    aggregators, scalers = ["mean", "min", "max", "std"], ["identity", "amplification"]
+    scalers = ["identity", "amplification", "attenuation"]
     # Its values are read, also where modules are built without values.
     histogram = torch.tensor(degrees, device="cpu")
-    return PNAConv(in_channels, out_channels, aggregators, [*scalers, "attenuation"], deg=histogram)
+    return PNAConv(in_channels, out_channels, ["mean", "min", "max", "std"], scalers, deg=histogram)
 
 
 # Without those of a user's register_host.

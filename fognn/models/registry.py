@@ -1,5 +1,6 @@
-"""The registry of networks."""
+"""The registry of networks: what goes in and out of one, and how it is built by its name."""
 
+from dataclasses import dataclass, fields
 from fnmatch import fnmatch
 from typing import Any
 
@@ -13,25 +14,82 @@ from fognn.models.graph_net import (
     TokenEncoder,
     WalkEncoder,
 )
-from fognn.models.heads import JumpingHead, MLPHead, OutputScale
-from fognn.models.hosts import BUILT_IN, FOG_SETTINGS, HOSTS, NET_SETTINGS, FOGSettings, Host
-from fognn.models.task import TASKS, Task
+from fognn.models.heads import Head, JumpingHead, MLPHead, OutputScale
+from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, FOGSettings, Host
 from fognn.nn import Block, FeedForward, WithFOG
 from fognn.utils import checks
 
-__all__ = [
-    "BUILT_IN",
-    "FEW_SHOT",
-    "FOG_SETTINGS",
-    "HOSTS",
-    "count_parameters",
-    "create_model",
-    "has_fog",
-    "head_of",
-    "list_models",
-    "new_model",
-]
 
+@dataclass(frozen=True)
+class Task:
+    r"""The inputs and outputs of a network.
+
+    Args:
+        level (str): The level of the outputs: ``"node"``, ``"edge"`` or ``"graph"``.
+        out_channels (int): Size of each output: the number of classes or of values.
+        node_tokens (int or tuple, optional): Number of node tokens, if nodes are tokens; one number
+            for each column, if they have several. (default: :obj:`None`)
+        node_channels (int, optional): Size of node features, if nodes have features.
+            (default: :obj:`None`)
+        edge_tokens (int or tuple, optional): The same for edges. (default: :obj:`None`)
+        edge_channels (int, optional): Size of edge features, if edges have features.
+            (default: :obj:`None`)
+        readout (str, optional): Pooling of a graph's nodes, ``"mean"`` or ``"sum"``.
+            (default: that of the network)
+        node_input (str, optional): The node features: ``"x"``; or what takes their place in graphs
+            without any, ``"degree"`` (the logarithm of 1 + in-degree) or ``"constant"`` (1).
+            (default: :obj:`"x"`)
+        mean (tuple, optional): Mean of each value over the training targets. The network predicts
+            standardised values, and its last step returns them to the unit of the targets.
+            (default: :obj:`None`)
+        std (tuple, optional): Standard deviation of each value, given with ``mean``.
+            (default: :obj:`None`)
+        names (tuple, optional): Names of the values, or of the classes. (default: :obj:`()`)
+        encodings (int, optional): Number of columns of the random-walk encodings of each node,
+            which the network adds to the encoded nodes; 0 if there are none. (default: :obj:`0`)
+    """
+
+    level: str
+    out_channels: int
+    node_tokens: int | tuple[int, ...] | None = None
+    node_channels: int | None = None
+    edge_tokens: int | tuple[int, ...] | None = None
+    edge_channels: int | None = None
+    readout: str | None = None
+    node_input: str = "x"
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    names: tuple[str, ...] = ()
+    encodings: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, list):  # of a JSON file
+                object.__setattr__(self, field.name, tuple(value))
+        checks.one_of("Task", "level", self.level, ("node", "edge", "graph"))
+        if (self.node_tokens is None) == (self.node_channels is None):
+            raise ValueError(
+                "Task: exactly one of node_tokens and node_channels must be given, got "
+                f"{self.node_tokens} and {self.node_channels}"
+            )
+        if self.edge_tokens is not None and self.edge_channels is not None:
+            raise ValueError("Task: at most one of edge_tokens and edge_channels must be given")
+
+    def to_dict(self) -> dict[str, Any]:
+        r"""Returns the fields that are not at their default; ``Task(**fields)`` is the task."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        usual = {field.name: field.default for field in fields(self)}
+        return {name: value for name, value in values.items() if value != usual[name]}
+
+
+TASKS = {
+    "pattern": Task("node", 2, node_tokens=3),
+    "cluster": Task("node", 6, node_tokens=7),
+    "zinc": Task("graph", 1, node_tokens=28, edge_tokens=4),
+    "tsp": Task("edge", 2, node_channels=2, edge_channels=1),
+    "imdb-multi": Task("graph", 3, node_channels=1, readout="sum"),
+}
 FEW_SHOT = {f"fewshot-{kind}": kind for kind in ("fog", "gnn", "gnn+fog")}
 
 
@@ -52,9 +110,14 @@ def list_models(pattern: str = "*") -> list[str]:
 
 
 def has_fog(name: Any) -> bool:
-    r"""Whether a network on graphs has FOG, by its name."""
+    """Whether a network on graphs has FOG, by its name."""
     name = name.lower() if isinstance(name, str) else ""
     return name.endswith("fog") and not name.startswith("fewshot-")
+
+
+def host_of(name: str) -> Host | None:
+    """Returns the host of a network, by its name; :obj:`None` for FOG alone."""
+    return HOSTS.get(name.removesuffix("+fog"))
 
 
 def create_model(
@@ -103,7 +166,7 @@ def create_model(
 
 
 def new_model(name: str, task: str | Task | None = None, **settings: Any) -> Module:
-    r"""Builds a network with new weights, see :func:`create_model`."""
+    """Builds a network with new weights, see :func:`create_model`."""
     key = name.lower() if isinstance(name, str) else name
     checks.known("create_model", "model", key, list_models())
     if key in FEW_SHOT:
@@ -131,17 +194,18 @@ def _graph_net(
     readout: str | None = None,
     head: str | None = None,
     head_channels: int | None = None,
-    **options: Any,
+    **others: Any,
 ) -> GraphNet:
+    host = host_of(name)
     checks.positive_int("create_model", "channels", channels)
     checks.positive_int("create_model", "layers", layers)
-    host = None if name == "fog" else HOSTS[name.removesuffix("+fog")]
     jumping = head_of(host, head) == "jumping"
     if jumping and head_channels is not None:
-        options["head_channels"] = head_channels  # which no option of such a host is
-    fog = _fog(name, options)
-    p = 0 if fog is None else _fog_channels(name, channels, fog.fog_channels)
+        others["head_channels"] = head_channels  # which no setting of such a network is
+    options = {key: value for key, value in others.items() if value is not None}
     _check_options(name, host, jumping, options)
+    fog = FOGSettings(**{key: options.pop(key) for key in FOG_SETTINGS if key in options})
+    p = _fog_channels(name, channels, fog.fog_channels) if has_fog(name) else 0
     if readout is not None and task.level != "graph":
         raise ValueError(
             f"create_model: readout must be None for outputs on {task.level}s, got {readout!r}"
@@ -149,56 +213,48 @@ def _graph_net(
     readout = readout or task.readout or ("sum" if host and host.jumping else "mean")
     checks.one_of("create_model", "readout", readout, ("mean", "sum"))
     edges = host.edges if host else "none"
-    shared = edge_features and edges == "none"  # no layer returns new ones
-    if edge_features:
-        _check_edge_features(name, host)
-        edges = "features"
+    if edge_features and host and not host.takes_edge_features:
+        hint = "; 'gatedgcn-e' takes them" if edges == "constant" else ""
+        raise ValueError(f"create_model: edge_features must be False for {name!r}, got True{hint}")
+    reads_edges = edge_features or edges == "features"
+    if reads_edges and task.edge_tokens is None and task.edge_channels is None:
+        raise ValueError(
+            f"create_model: task must have edge_tokens or edge_channels for {name!r} with edge "
+            "features"
+        )
+    edge_dim = channels if edge_features else None
 
     blocks = []
     for layer in range(layers):
-        edge_dim = channels if edge_features else None
         conv: Module | None = None
         if host is not None:
-            own = {"edge_dim": edge_dim, "beside_fog": p > 0, "last": layer == layers - 1}
-            own = {key: value for key, value in own.items() if key in host.given}
-            conv = host.conv(channels, channels - p, **own, **options)
-        if fog is not None:
+            given = {"edge_dim": edge_dim, "last": layer == layers - 1}
+            given = {key: value for key, value in given.items() if key in host.given}
+            conv = host.conv(channels, channels - p, **given, **options)
+        if p:
             of_fog = fog.layer(channels, p, edge_dim)
-            conv = of_fog if conv is None else WithFOG(conv, of_fog)
+            conv = WithFOG(conv, of_fog) if conv is not None else of_fog
         assert conv is not None
         # The benchmark's GraphSAGE has its activation inside, before the norm.
         act = None if options.get("benchmark") else (host.act if host else "relu")
         after = FeedForward(channels, ffn, dropout=dropout) if ffn else None
         blocks.append(Block(conv, channels, act, dropout=dropout, feed_forward=after))
 
-    ends: MLPHead | JumpingHead
+    ends: Head
     if jumping:
         ends = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout)
     else:
         ends = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
-    edge_encoder = _edge_encoder(name, task, channels, edges)
+    edge_encoder: Module | None = None
+    if edges == "constant":
+        edge_encoder = ConstantEncoder(channels)
+    elif reads_edges:
+        edge_encoder = _encoder(task.edge_tokens, task.edge_channels, channels, "edge_attr")
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
     walks = WalkEncoder(task.encodings, channels) if task.encodings else None
-    encoder: Module
-    if task.node_tokens is not None:
-        encoder = TokenEncoder(task.node_tokens, channels)
-    else:
-        assert task.node_channels is not None
-        encoder = FeatureEncoder(task.node_channels, channels)
+    encoder = _encoder(task.node_tokens, task.node_channels, channels)
+    shared = edge_features and edges == "none"  # no layer returns new ones
     return GraphNet(encoder, blocks, ends, edge_encoder, scale, shared, walks)
-
-
-def _fog(name: str, options: dict[str, Any]) -> FOGSettings | None:
-    r"""Returns the settings of FOG, which are removed from the others; :obj:`None` without FOG."""
-    given = {key: options.pop(key) for key in FOG_SETTINGS if key in options}
-    given = {key: value for key, value in given.items() if value is not None}
-    if has_fog(name):
-        return FOGSettings(**given)
-    for key, value in given.items():
-        raise ValueError(
-            f"create_model: {key} must be None for {name!r}, which has no FOG, got {value!r}"
-        )
-    return None
 
 
 def _fog_channels(name: str, channels: int, p: int | None) -> int:
@@ -215,43 +271,27 @@ def _fog_channels(name: str, channels: int, p: int | None) -> int:
 
 
 def _check_options(name: str, host: Host | None, jumping: bool, options: dict[str, Any]) -> None:
-    allowed = host.options if host else ()
+    known = [*(host.options if host else ()), *NET_SETTINGS]
+    known += [*(FOG_SETTINGS if has_fog(name) else ()), *([] if jumping else ["head_channels"])]
     for option in options:
-        if option not in allowed:
-            own = [*allowed, *NET_SETTINGS, *(FOG_SETTINGS if has_fog(name) else ())]
-            own += [] if jumping else ["head_channels"]
+        if option not in known:
             raise ValueError(
-                f"create_model: {name!r} has no setting {option!r}; known: {', '.join(own)}"
+                f"create_model: {name!r} has no setting {option!r}; known: {', '.join(known)}"
             )
 
 
 def head_of(host: Host | None, head: str | None = None) -> str:
-    r"""Returns the head of a network: the one that is given, or that of its host."""
+    """Returns the head of a network: the one that is given, or that of its host."""
     allowed = ("jumping", "mlp") if host is not None and host.jumping else ("mlp",)
     if head is not None:
         checks.one_of("create_model", "head", head, allowed)
     return head or allowed[0]
 
 
-def _check_edge_features(name: str, host: Host | None) -> None:
-    if host is None or "edge_dim" in host.given or host.edges == "features":
-        return
-    hint = "its layer takes none (edges of register_host)"
-    if host.edges == "constant":
-        other = name.replace("gatedgcn", "gatedgcn-e", 1)
-        hint = f"{other!r} is that network with edge features"
-    raise ValueError(f"create_model: edge_features must be False for {name!r}, got True: {hint}")
-
-
-def _edge_encoder(name: str, task: Task, channels: int, edges: str) -> Module | None:
-    if edges == "none":
-        return None
-    if edges == "constant":
-        return ConstantEncoder(channels)
-    if task.edge_tokens is not None:
-        return TokenEncoder(task.edge_tokens, channels, "edge_attr")
-    if task.edge_channels is not None:
-        return FeatureEncoder(task.edge_channels, channels, "edge_attr")
-    raise ValueError(
-        f"create_model: task must have edge_tokens or edge_channels for {name!r} with edge features"
-    )
+def _encoder(
+    tokens: int | tuple[int, ...] | None, features: int | None, channels: int, name: str = "x"
+) -> Module:
+    if tokens is not None:
+        return TokenEncoder(tokens, channels, name)
+    assert features is not None
+    return FeatureEncoder(features, channels, name)

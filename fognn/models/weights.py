@@ -1,8 +1,9 @@
-r"""Trained weights that are kept with the project: one safetensors file for each row of the paper's
-tables and of our own, ``weights/TABLE/ROW.safetensors``.
+r"""Trained networks as files: the weights that are kept with the project, one safetensors file for
+each row of the paper's tables and of our own, ``weights/TABLE/ROW.safetensors``; and folders in the
+format of the Hugging Face hub.
 
-A file holds the network of the epoch whose figure the table shows, which is the last one, or the
-best one for few-shot images, and in its metadata all that is needed to build and to evaluate it.
+A kept file holds the network of the epoch whose figure the table shows, the last one, or the best
+one for few-shot images, and in its metadata all that is needed to build and to evaluate it.
 """
 
 import json
@@ -16,26 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import load_file, save
 from torch import Tensor
 from torch.nn import Module
 
-from fognn.models.registry import has_fog, list_models, new_model
-from fognn.models.task import TASKS, Task
+from fognn.models.registry import TASKS, Task, has_fog, list_models, new_model
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
-
-__all__ = [
-    "SUFFIX",
-    "Weights",
-    "kept_file",
-    "loading_errors",
-    "pretrained_model",
-    "read_weights",
-    "weights_folders",
-    "write_weights",
-]
 
 SUFFIX = ".safetensors"
 FORMAT = 1
@@ -44,53 +33,73 @@ _ENTRY = "fognn"
 _FIELDS = ("key", "seed", "epoch", "config", "task")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9+._=-]*")
 
+_CARD = """---
+library_name: fognn
+tags:
+- fognn
+- graph-machine-learning
+---
+
+# {title}
+
+Built with [PyG](https://pyg.org) and fognn. {training} To load it, with this folder in place of
+`FOLDER`:
+
+```python
+from fognn.models import PretrainedNet
+
+net = PretrainedNet.from_pretrained("FOLDER")
+```
+"""
+
 
 @dataclass(frozen=True)
 class Weights:
-    r"""A trained network as data.
-
-    Args:
-        key (str): The key of its run in the ledger, such as ``"zinc/gcn+fog-seed0"``.
-        seed (int): The seed of the run.
-        epoch (int): The number of trained epochs, up to the one whose weights these are.
-        config (dict): The configuration of the run, see :meth:`fognn.training.Config.to_dict`; for
-            a run over folds, that of the first fold.
-        task (dict, optional): The fields of its :class:`~fognn.models.Task`; :obj:`None` for
-            few-shot images.
-        tensors (dict): The state of the network.
-    """
+    """A trained network as data."""
 
     key: str
+    """The key of its run in the ledger, such as ``"zinc/gcn+fog-seed0"``."""
     seed: int
     epoch: int
+    """The number of trained epochs, up to the one whose weights these are."""
     config: dict[str, Any]
+    """The configuration of the run; for a run over folds, that of the first fold."""
     task: dict[str, Any] | None
+    """The fields of its :class:`~fognn.models.Task`; :obj:`None` for few-shot images."""
     tensors: dict[str, Tensor]
 
     @property
     def model(self) -> str:
-        r"""The name of the network."""
+        """The name of the network."""
         return str(self.config["model"]["name"])
 
     @property
     def settings(self) -> dict[str, Any]:
-        r"""The settings of the network."""
-        # Files that were written without the key have the paper's order.
-        usual = {"fog_act_first": True} if has_fog(self.model) else {}
-        return usual | {k: v for k, v in self.config["model"].items() if k != "name"}
+        """The settings of the network."""
+        return _with_order(
+            self.model, {k: v for k, v in self.config["model"].items() if k != "name"}
+        )
+
+
+def _with_order(model: str, settings: dict[str, Any]) -> dict[str, Any]:
+    # Files that were written without the setting have the paper's order.
+    return ({"fog_act_first": True} if has_fog(model) else {}) | settings
 
 
 def write_weights(path: Path, weights: Weights) -> None:
-    r"""Writes a file of weights, atomically. The same weights give the same bytes."""
+    """Writes a file of weights, atomically. The same weights give the same bytes."""
     content = {"format": FORMAT} | {name: getattr(weights, name) for name in _FIELDS}
-    tensors = {name: value.detach().cpu().contiguous() for name, value in weights.tensors.items()}
-    data = save(tensors, {_ENTRY: json.dumps(content, sort_keys=True)})
+    _write(path, weights.tensors, {_ENTRY: json.dumps(content, sort_keys=True)})
+
+
+def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     with write_whole(path) as temporary:
-        temporary.write_bytes(data)
+        temporary.write_bytes(save(tensors, metadata))
 
 
 def read_weights(path: Path) -> Weights:
-    r"""Reads a file of weights; raises a :class:`FileError` if it is no such file."""
+    """Reads a file of weights; raises a :class:`FileError` if it is no such file."""
     if not path.is_file():
         raise FileError(f"{path} does not exist")
     with loading_errors(path):
@@ -106,7 +115,7 @@ def read_weights(path: Path) -> Weights:
 
 @contextmanager
 def loading_errors(path: Path) -> Iterator[None]:
-    r"""Raises a :class:`FileError` that names the file for an error that a wrong file causes within
+    """Raises a :class:`FileError` that names the file for an error that a wrong file causes within
     the block."""
     try:
         yield
@@ -120,9 +129,7 @@ def loading_errors(path: Path) -> Iterator[None]:
 
 
 def weights_folders() -> list[Path]:
-    r"""Returns the folders in which weights are looked up by name, in order: that of the
-    environment variable ``FOGNN_WEIGHTS``, ``weights`` of the clone that fognn runs from,
-    ``weights`` of the working directory, and those of the installed package."""
+    """Returns the folders in which weights are looked up by name, in order."""
     given = os.environ.get("FOGNN_WEIGHTS")
     clone = Path(__file__).parents[2]
     return [
@@ -135,9 +142,8 @@ def weights_folders() -> list[Path]:
 
 
 def kept_file(name: str | Path) -> Path | None:
-    r"""Returns the file of the weights with a name, such as ``"zinc/gcn+fog"``, or :obj:`None` if
-    it has another form. A file or folder that exists under this name comes first: a file of weights
-    is returned."""
+    """Returns the file of the weights with a name, such as ``"zinc/gcn+fog"``, or :obj:`None` if it
+    has another form. A file or folder that exists under this name comes first."""
     path = user_path(name)
     if path.exists():
         return path if path.suffix == SUFFIX and path.is_file() else None
@@ -168,8 +174,8 @@ def _kept_here() -> str:
 
 
 def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, Any]) -> Module:
-    r"""Returns the network of kept weights, in training mode, see
-    :func:`fognn.models.create_model`, for one of the paper's tasks."""
+    """Returns the network of kept weights for one of the paper's tasks, see
+    :func:`fognn.models.create_model`."""
     known = [key for key, own in TASKS.items() if task == own or str(task).lower() == key]
     if not known:
         raise ValueError(
@@ -195,3 +201,72 @@ def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, 
         net = new_model(weights.model, task, **weights.settings)
         net.load_state_dict(weights.tensors)
     return net
+
+
+class PretrainedNet(Module):
+    r"""A network of :func:`~fognn.models.create_model` that can be saved to a folder in the format
+    of the Hugging Face hub and loaded from it: :obj:`config.json`, :obj:`model.safetensors` and a
+    model card, :obj:`README.md`. The weights are those of the network itself, :obj:`net.module`.
+    Nothing uses the internet.
+
+    .. code-block:: python
+
+        net = PretrainedNet("gcn+fog", "zinc", channels=90)
+        net.module.load_state_dict(trained.state_dict())
+        net.save_pretrained("my-network")
+        net = PretrainedNet.from_pretrained("my-network")
+
+    Args:
+        name (str): The name of a network, as in :func:`~fognn.models.create_model`.
+        task (str, Task or dict, optional): The task, as there, or its fields as a dictionary.
+            (default: :obj:`None`)
+        **settings (optional): The settings, as there: numbers, strings and booleans.
+    """
+
+    def __init__(
+        self, name: str, task: str | Task | dict[str, Any] | None = None, **settings: Any
+    ) -> None:
+        super().__init__()
+        if isinstance(task, str):
+            task = TASKS.get(task.lower(), task)
+        elif isinstance(task, dict):
+            task = Task(**task)
+        if has_fog(name):
+            settings.setdefault("fog_act_first", False)
+        self.module = new_model(name, task, **settings)
+        fields = task.to_dict() if isinstance(task, Task) else None
+        self.model_config: dict[str, Any] = {"name": name.lower(), "task": fields, **settings}
+
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
+        r"""Calls the network."""
+        return self.module(*args, **kwargs)
+
+    def save_pretrained(
+        self, folder: str | Path, title: str = "A graph network", training: str = ""
+    ) -> None:
+        r"""Writes the folder. The model card has a title, and a sentence about the training."""
+        place = user_path(folder)
+        _write(place / "model.safetensors", self.module.state_dict(), {"format": "pt"})
+        config = json.dumps(self.model_config, indent=2, sort_keys=True)
+        for name, text in {
+            "config.json": config,
+            "README.md": _CARD.format(title=title, training=training),
+        }.items():
+            with write_whole(place / name) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> "PretrainedNet":
+        r"""Loads a network from a folder, in evaluation mode. For a network of the hub,
+        ``huggingface_hub.snapshot_download`` returns the folder."""
+        place = user_path(folder)
+        if not (place / "config.json").is_file():
+            raise ValueError(
+                "PretrainedNet: folder must be one that save_pretrained has written, got "
+                f"{str(folder)!r}"
+            )
+        with loading_errors(place):
+            config = json.loads((place / "config.json").read_text(encoding="utf-8"))
+            net = cls(**_with_order(config["name"], config))
+            net.module.load_state_dict(load_file(place / "model.safetensors"))
+        return net.eval()

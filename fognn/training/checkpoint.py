@@ -14,7 +14,7 @@ from torch.nn import Module
 from fognn.data.opening import is_python_name
 from fognn.models import Task
 from fognn.models.registry import new_model
-from fognn.models.weights import kept_file, loading_errors, read_weights
+from fognn.models.weights import PretrainedNet, kept_file, loading_errors, read_weights
 from fognn.training.config import Config
 from fognn.training.objective import HIGHER_IS_BETTER
 from fognn.training.run_folder import Result
@@ -169,8 +169,6 @@ def load(run: str | Path, checkpoint: str | None = None, module: Module | None =
     if module is not None:
         return load_given(module, read_checkpoint(_file(run, checkpoint)), str(run))
     if (user_path(run) / "config.json").is_file():
-        from fognn.models import PretrainedNet
-
         return PretrainedNet.from_pretrained(run)
     return load_run(run, checkpoint)[0]
 
@@ -224,11 +222,9 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
     Returns:
         The folder.
     """
-    from fognn.models import PretrainedNet
-
     net, config, task = load_run(run, checkpoint)
     name = config.model.name
-    exported: Any = PretrainedNet(name, task, **_arguments(config, task))
+    exported = PretrainedNet(name, task, **_arguments(config, task))
     exported.module.load_state_dict(net.state_dict())
     data = user_data_name(config.data)  # without its folder, which is of no use to others
     text = f"Trained on `{data}`, with seed {config.seed}."
@@ -237,6 +233,5 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
         split = "val" if result.test is None else "test"
         score = result.metrics[f"{split}/{result.metric}"]
         text += f" {split.capitalize()} {result.metric.replace('_', ' ')}: {score:.4f}."
-    card = {"title": f"{name} for {data}", "training": text}
-    exported.save_pretrained(user_path(folder), model_card_kwargs=card)
+    exported.save_pretrained(folder, f"{name} for {data}", text)
     return Path(folder)

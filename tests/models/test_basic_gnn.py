@@ -115,7 +115,7 @@ def test_lazy_bipartite_input_and_to_hetero() -> None:
         {key: torch.zeros(2, 3, dtype=torch.long) for key in types[1]},
     )
     assert {key: tuple(value.shape) for key, value in out.items()} == {"a": (4, 7), "b": (5, 7)}
-    with pytest.raises(ValueError, match=r"in_channels must be the same .* got \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"in_channels must be .*got \(3, 4\)"):
         with_fog(GraphSAGE)((3, 4), H, 2)
 
 
@@ -133,8 +133,6 @@ def test_bad_input() -> None:
     for bad in (torch.nn.Linear, BasicGNN, pyg.GCNConv):
         with pytest.raises(ValueError, match=f"with_fog: model .* got {bad.__name__}"):
             with_fog(bad)
-    with pytest.raises(ValueError, match="with_fog: model must be without FOG, got GCNWithFOG"):
-        with_fog(with_fog(GCN))
     for bad in (0, H, True):
-        with pytest.raises(ValueError, match=rf"fog_channels must lie in 1\.\.11, .* got {bad}"):
+        with pytest.raises(ValueError, match=f"GCNWithFOG: fog_channels must be .*, got {bad}"):
             with_fog(GCN)(C, H, 2, fog_channels=bad)

@@ -3,7 +3,7 @@ from torch_geometric.nn import TAGConv
 
 from fognn.models import TASKS, Task, count_parameters, create_model, register_host
 from fognn.models.budget import budget_settings
-from fognn.models.registry import HOSTS
+from fognn.models.hosts import HOSTS
 
 BUILT_IN = ("gcn", "gat", "gatedgcn", "gatedgcn-e", "gin", "graphsage", "fog")
 
@@ -62,7 +62,7 @@ def test_a_host_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found[f"{name}+fog"] <= found[name]
 
 
-@pytest.mark.parametrize("host", ["gin", "gcn", "fog"])
+@pytest.mark.parametrize("host", ["gin", "gcn"])
 def test_a_budget_that_is_too_small_names_the_nearest(host: str) -> None:
     task = Task("graph", 1, node_channels=1000)
     with pytest.raises(ValueError, match=r"budget must be .* got 2000; the nearest is (\d+)$") as e:

@@ -125,7 +125,7 @@ def test_files_that_are_no_weights() -> None:
         save_file({"a": torch.ones(2)}, FILE, None if text is None else {"fognn": text})
         with pytest.raises(FileError, match="holds no network"):
             fognn.load("zinc/gcn+fog")
-    for key, value in (("channels", 32), ("name", "gnc"), ("width", 3), ("pretrained", True)):
+    for key, value in (("channels", 32), ("name", "gnc"), ("width", 3)):
         write_weights(FILE, replace(weights(), config={"model": CONFIG["model"] | {key: value}}))
         with pytest.raises(FileError, match="holds no network"):
             create_model("gcn+fog", "zinc", pretrained=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import fognn
-from fognn.models.registry import HOSTS
+from fognn.models.hosts import HOSTS
 from fognn.utils.own_code import asked, import_asked, import_file
 
 LAYERS = """
