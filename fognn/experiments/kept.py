@@ -1,14 +1,13 @@
 r"""The kept weights, ``weights/TABLE/ROW.safetensors``: :func:`add_to_ledger` writes them with the
 line of a finished run, :func:`verify` evaluates them and compares with the line.
 
-Of all runs of a row by its own protocol, on all of the data, the weights of the first one that ends
-are kept, and its ledger line has the checksum of the file. They are those of the epoch whose
+Of all runs of a row by its own protocol, on all of the data, the weights of the lowest seed are
+kept, and its ledger line has the checksum of the file. They are those of the epoch whose
 figure the table shows, the last one, or the best one for few-shot images. So that all files
 together stay small, only those of the first fold are kept of a run over folds, and a run that
 several tables have is kept for the first of them only.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,53 +15,54 @@ from pathlib import Path
 from fognn.experiments.ledger import LedgerEntry, ledger_entry, ledger_of, readable
 from fognn.experiments.rows import TABLES, get_row
 from fognn.experiments.tables import Run, TableRun, portable
+from fognn.models import Task
 from fognn.models.weights import SUFFIX, Weights, write_weights
-from fognn.training import evaluate
-from fognn.training.checkpoint import read_checkpoint, rebuild
+from fognn.training import Config, evaluate
+from fognn.training.checkpoint import read_checkpoint
 from fognn.utils import checks
 from fognn.utils.errors import FognnError
 from fognn.utils.files import sha256_of, user_path
 
-__all__ = ["Check", "add_to_ledger", "kept_name", "verify", "weights_beside"]
-
 FOLD = 1  # the fold whose weights are kept, of a run over folds
 # What no other training of the same run has in common with it.
 _FIGURES = ("train", "val", "test", "epochs", "seconds")
-_ERRORS = (FognnError, ValueError, KeyError, OSError, RuntimeError, ImportError)
 
 
-def add_to_ledger(
-    run: Run, folder: Path, results: Path, weights: str | Path | None = None
-) -> LedgerEntry:
-    r"""Adds a finished run to the ledger of its table, and keeps its weights if it is one of those
-    whose weights are kept. Without the checkpoint of that epoch in the run folder, the line has no
-    weights. If the process is killed between the two files, the same call repairs the line."""
-    entry = ledger_entry(run, folder)
-    place = weights_beside(results) if weights is None else user_path(weights)
-    file = place / f"{kept_name(entry)}{SUFFIX}"
+def add_to_ledger(run: Run, folder: Path, results: Path, weights: str | Path | None = None) -> None:
+    r"""Adds a finished run to the ledger of its table, and keeps its weights if no lower seed of
+    its row has some. Without the checkpoint of that epoch in the run folder, the line has none. If
+    the process is killed between the two files, the same call repairs the line."""
+    entry = ledger_entry(folder, run)
+    file = _weights_folder(weights, results) / f"{kept_name(entry)}{SUFFIX}"
 
     def change(lines: list[LedgerEntry]) -> list[LedgerEntry]:
         before = next((line for line in lines if line.key == entry.key), entry)
         same = all(before.result.get(name) == entry.result.get(name) for name in _FIGURES)
         new = before if same else entry  # a copied run folder is as new as the copy
-        others = [line for line in lines if line.weights and line.key != entry.key]
-        taken = (entry.row, entry.variant) in {(line.row, line.variant) for line in others}
-        if taken or not isinstance(run, TableRun) or not run.keeps_weights:
+        others = [
+            line
+            for line in lines
+            if (line.row, line.variant) == (run.row, run.variant) and line.seed != entry.seed
+        ]
+        others = [line for line in others if line.weights]
+        lowest = all(line.seed > entry.seed for line in others)
+        if not lowest or not isinstance(run, TableRun) or not run.keeps_weights:
             return [new]
-        if not (new.weights and file.is_file() and sha256_of(file) == new.weights):
-            checksum = _write(file, entry, folder)
-            if checksum is None and not same:
-                file.unlink(missing_ok=True)  # of the earlier training
-            new = new.model_copy(update={"weights": checksum or new.weights})
-        return [new]
+        if new.weights and file.is_file():
+            return [new]
+        checksum = _write(file, entry, folder)
+        if checksum is None:
+            return [new]
+        without = [line.model_copy(update={"weights": None}) for line in others]
+        return [new.model_copy(update={"weights": checksum}), *without]
 
     ledger_of(run.table, results).change(change)
-    return entry
 
 
-def weights_beside(results: str | Path) -> Path:
-    r"""Returns the default folder of the weights: ``weights``, beside the folder of the ledgers, so
-    that ledgers in another folder have their own weights."""
+def _weights_folder(weights: str | Path | None, results: str | Path) -> Path:
+    r"""Returns the given folder of the weights, or ``weights`` beside the ledgers."""
+    if weights is not None:
+        return user_path(weights)
     return user_path(results).absolute().with_name("weights")
 
 
@@ -73,7 +73,7 @@ def kept_name(entry: LedgerEntry) -> str:
 
 
 def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
-    r"""Writes the weights of a run and returns their checksum; :obj:`None` if it has no usable
+    r"""Writes the weights of a run and returns their checksum; :obj:`None` if it has no
     checkpoint."""
     folds = entry.result.get("folds") or []
     at = TABLES[entry.table].at
@@ -82,19 +82,10 @@ def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
         return None
     result = folds[FOLD - 1] if folds else entry.result
     epoch = result["epochs"] if at == "last" else result["best_epoch"]
-    try:
-        content = read_checkpoint(checkpoint)
-        net, config, task = rebuild(content)  # raises for a network of another version
-        # The checkpoint of the best epoch has no state of the training.
-        found = len(content["state"]["history"]) if at == "last" else content["epoch"]
-        if found != epoch:
-            raise ValueError(f"{checkpoint} must be of epoch {epoch}, the {at} one, got {found}")
-    except _ERRORS as error:
-        warnings.warn(f"{entry.key}: its weights are not kept: {error}", stacklevel=2)
-        return None
-    fields = None if task is None else task.to_dict()
-    settings = portable(config).to_dict()
-    write_weights(file, Weights(entry.key, entry.seed, epoch, settings, fields, net.state_dict()))
+    content = read_checkpoint(checkpoint)
+    settings = portable(Config.from_dict(content["config"])).to_dict()
+    task = None if content["task"] is None else Task(**content["task"]).to_dict()
+    write_weights(file, Weights(entry.key, entry.seed, epoch, settings, task, content["model"]))
     return sha256_of(file)
 
 
@@ -126,25 +117,15 @@ def verify(
     data: str | Path | None = None,
     device: str = "auto",
 ) -> Iterator[Check]:
-    r"""Evaluates the kept weights of tables, one network after another, and compares with the
-    ledgers. A network that cannot be evaluated, or a file that no line of the ledger names, is a
-    :class:`Check` with a problem.
-
-    Args:
-        tables (list, optional): Some of :obj:`fognn.experiments.rows.TABLES`. (default: all)
-        results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
-        weights (str, optional): The folder of the weights.
-            (default: ``weights`` beside ``results``)
-        data (str, optional): The folder with the files of the datasets. (default: :obj:`None`)
-        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`"auto"`)
-    """
+    r"""Evaluates the kept weights of tables (by default all), one network after another, and
+    compares with the ledgers. A network that cannot be evaluated, or a file that no line of the
+    ledger names, is a :class:`Check` with a problem."""
     for table in tables or ():
         checks.known("verify", "table", table, TABLES)
     results = readable(user_path(results))
     if not results.is_dir():
         raise ValueError(f"verify: results must be a folder with ledgers, got {str(results)!r}")
-    place = weights_beside(results) if weights is None else user_path(weights)
+    place = _weights_folder(weights, results)
     folder = None if data is None else user_path(data)
     named = set()
     for table in dict.fromkeys(tables or TABLES):
@@ -173,7 +154,7 @@ def _check(entry: LedgerEntry, file: Path, data: Path | None, device: str) -> Ch
         return replace(check, problem=f"{file}: its checksum is not that of the ledger")
     try:
         scores = evaluate(file, split, None, device, None, data)
-    except _ERRORS as error:  # such as data that are not here
+    except (FognnError, ValueError, OSError, RuntimeError) as error:  # data that are not here
         return replace(check, problem=" ".join(f"not evaluated: {error}".split()))
     metric = entry.result["metric"]
     return replace(check, here=tuple(scores[f"{metric}_{over}"] for over in overs))

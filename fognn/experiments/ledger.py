@@ -4,7 +4,6 @@ that are not in the paper's tables are in ``results/runs.jsonl``, those of ``fog
 
 import json
 import math
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -14,10 +13,9 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 from filelock import FileLock
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
 from fognn.experiments.protocols import command_of
-from fognn.experiments.rows import TABLES, rows_of
 from fognn.experiments.tables import Run, TableRun, other_key, portable
 from fognn.training import Config, Result
 from fognn.training.data import data_fingerprint
@@ -25,23 +23,8 @@ from fognn.training.run_folder import TIMES, read_metrics
 from fognn.utils.errors import first_problem
 from fognn.utils.files import write_whole
 
-__all__ = [
-    "COMPARE",
-    "JsonLines",
-    "KeyedLine",
-    "LedgerEntry",
-    "ledger_entry",
-    "ledger_of",
-    "readable",
-    "relabelled",
-    "run_entry",
-]
-
 COMPARE = "compare/"  # the beginning of the table of a comparison
-_COLUMNS = ("epoch", "lr", "train_loss", "val_loss", "train", "val", "seconds")
 _DIGITS = 7  # significant digits of a curve: enough for any plot
-_NAME = re.compile(r"[a-z0-9][a-z0-9+._=-]*")
-_TIMEOUT = 120.0  # seconds to wait for the lock of a file; a write takes milliseconds
 
 
 class KeyedLine(BaseModel):
@@ -52,15 +35,9 @@ class KeyedLine(BaseModel):
     key: str
 
     def dump(self) -> bytes:
-        r"""Returns the line: its own fields in their order, without those that are :obj:`None` by
-        default, then others; nested keys are sorted."""
-        fields = type(self).model_fields
-        content = {k: v for k, v in self.model_dump().items() if v is not None or k not in fields}
-        parts = (
-            f"{json.dumps(name)}: {json.dumps(value, sort_keys=True, allow_nan=False)}"
-            for name, value in content.items()
-        )
-        return ("{" + ", ".join(parts) + "}").encode()
+        r"""Returns the line, without fields that are :obj:`None`."""
+        content = {name: value for name, value in self.model_dump().items() if value is not None}
+        return json.dumps(content, allow_nan=False).encode()
 
 
 Line = TypeVar("Line", bound=KeyedLine)
@@ -90,7 +67,7 @@ class JsonLines(Generic[Line]):
         r"""Adds or replaces several lines in one step, while no other process writes: a function
         takes the valid lines and returns the new ones."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=_TIMEOUT):
+        with FileLock(self.path.with_name(f".{self.path.name}.lock")):
             lines = self._lines()
             changed = function([line for _, line in lines if line is not None])
             new = {line.key: line.dump() for line in changed}
@@ -103,7 +80,7 @@ class JsonLines(Generic[Line]):
 
     def _lines(self) -> list[tuple[bytes, Line | None]]:
         found: list[tuple[bytes, Line | None]] = []
-        seen: dict[str, int] = {}
+        keys: set[str] = set()
         # Not splitlines(), which also splits at characters that may occur within a JSON string.
         data = self.path.read_bytes() if self.path.exists() else b""
         for number, raw in enumerate(data.split(b"\n"), 1):
@@ -111,8 +88,9 @@ class JsonLines(Generic[Line]):
                 continue
             try:
                 line = self.kind.model_validate_json(raw)
-                if seen.setdefault(line.key, number) != number:
-                    raise ValueError(f"it has the same key as line {seen[line.key]}")
+                if line.key in keys:
+                    raise ValueError(f"there is another line with the key {line.key!r}")
+                keys.add(line.key)
                 found.append((raw.strip(), line))
             except ValueError as error:
                 problem = first_problem(error) if isinstance(error, ValidationError) else error
@@ -143,7 +121,7 @@ class LedgerEntry(KeyedLine):
     curve: dict[str, list[float | int | None]]
     finished: str  # in ISO format and UTC
     # The SHA-256 of the file of its weights, if they are kept, see fognn.experiments.kept.
-    weights: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
+    weights: str | None = None
 
     @cached_property
     def run(self) -> Config:
@@ -156,94 +134,45 @@ class LedgerEntry(KeyedLine):
         return TableRun(self.table, self.row, self.variant, self.label, self.run)
 
     @model_validator(mode="after")
-    def _consistent(self) -> "LedgerEntry":
-        figures = (self.seed, self.result["metric"])
-        if figures != (self.run.seed, self.run.training.metric):
-            raise ValueError(f"seed and metric must be those of config, got {figures}")
-        if any(len(self.curve.get(name, ())) != self.result["epochs"] for name in _COLUMNS):
-            raise ValueError(f"curve must have {', '.join(_COLUMNS)} of each epoch")
-        place, _, name = self.key.rpartition("/")
-        if self.table == "runs":
-            return self
-        # Pages and files of weights are named after the key.
-        if place != self.table or not _NAME.fullmatch(name):
-            raise ValueError(f"key must be {self.table}/ and a name, got {self.key!r}")
-        comparison = _NAME.fullmatch(self.table.removeprefix(COMPARE))
-        known = self.table in TABLES and self.row in {row.id for row in rows_of(self.table)}
-        if not (comparison if self.table.startswith(COMPARE) else known):
-            raise ValueError(f"row must be one of table {self.table!r}, got {self.row!r}")
+    def _has_its_metric(self) -> "LedgerEntry":
+        if self.result["metric"] != self.run.training.metric:
+            raise ValueError(f"result.metric must be that of config, got {self.result['metric']!r}")
         return self
 
 
 def ledger_of(table: str, results: str | Path) -> JsonLines[LedgerEntry]:
-    r"""Returns the ledger of a table (``"zinc"``, ``"compare/NAME"`` or ``"runs"``, for runs that
-    are not in the paper's tables) in the folder of the ledgers."""
+    r"""Returns the ledger of a table (``"zinc"``, ``"compare/NAME"`` or ``"runs"``)."""
     return JsonLines(Path(results) / f"{table}.jsonl", LedgerEntry)
 
 
 def readable(results: str | Path) -> Path:
-    r"""Returns the folder to read ledgers from: the given one; if that is the default ``results``
-    and is not in the working directory, that of the clone, or else the committed ledgers that the
-    installed package has. New lines are always written to the given one."""
-    results = Path(results)
+    r"""Returns the folder to read ledgers from: the given one; if that is the default and does not
+    exist, that of the clone, or of the installed package."""
+    if Path(results) != Path("results") or Path(results).is_dir():
+        return Path(results)
     clone = Path(__file__).parents[2]
-    if results != Path("results") or results.is_dir():
-        return results
-    if (clone / "pyproject.toml").is_file() and (clone / "results").is_dir():
+    if (clone / "pyproject.toml").is_file():
         return clone / "results"
-    kept = Path(str(files("fognn").joinpath("kept", "results")))
-    return kept if kept.is_dir() else results
+    return Path(str(files("fognn").joinpath("kept", "results")))
 
 
-def ledger_entry(run: Run, folder: Path) -> LedgerEntry:
-    r"""Returns the ledger line of a finished run; raises if the folder holds another run, or one
-    that has not finished."""
-    result, config = Result.read(folder), Config.read(Path(folder) / "config.yaml")
-    differences = config.differences(run.config)
-    if differences:
-        raise ValueError(
-            f"folder {str(folder)!r} must hold {run.key}, but it holds another run "
-            f"({'; '.join(differences[:4])}, in the folder and as planned)"
-        )
-    return _entry(folder, config, result, _names(run))
-
-
-def run_entry(folder: Path) -> LedgerEntry:
-    r"""Returns the ledger line of any finished run, for ``runs.jsonl``."""
-    result, config = Result.read(folder), Config.read(Path(folder) / "config.yaml")
-    names = {"key": other_key(config), "table": "runs", "row": "", "variant": ""}
-    return _entry(folder, config, result, names | {"label": config.model.name})
-
-
-def relabelled(entry: LedgerEntry, run: Run) -> LedgerEntry:
-    r"""Returns the ledger line of the same run for another table that has it."""
-    # The file of the weights is that of the other table.
-    return entry.model_copy(
-        update=_names(run) | ({} if run.key == entry.key else {"weights": None})
-    )
-
-
-def _names(run: Run) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in ("key", "table", "row", "variant", "label")}
-
-
-def _entry(folder: Path, config: Config, result: Result, names: dict[str, str]) -> LedgerEntry:
-    shared = portable(config)
+def ledger_entry(folder: Path, run: Run | None = None) -> LedgerEntry:
+    r"""Returns the ledger line of a finished run: of a table, or else for ``runs.jsonl``."""
+    folder = Path(folder)
+    result, config = Result.read(folder), Config.read(folder / "config.yaml")
+    shared, metric, history = portable(config), config.training.metric, read_metrics(folder)
     # JSON has no NaN. A fold's loss can be NaN at the best epoch of the mean curve.
     content = json.loads(result.model_dump_json(), parse_constant=lambda _: None)
     # Without paths of this machine: the command repeats the run from any clone.
     content |= {"command": command_of(config), "data": shared.data.name}
     content["fingerprint"] = result.fingerprint or data_fingerprint(config)
-    history = read_metrics(folder)
-    if len(history) != result.epochs:
-        raise ValueError(f"{folder} has {result.epochs} epochs, but {len(history)} in metrics.csv")
-    metric = config.training.metric
     columns = {"lr": "lr", "train_loss": "train_loss", "val_loss": "val_loss"}
     columns |= {split: f"{split}_{metric}_items" for split in ("train", "val")}
     curve = {new: [_rounded(row[old]) for row in history] for new, old in columns.items()}
-    finished = datetime.fromtimestamp((Path(folder) / "result.json").stat().st_mtime, UTC)
+    finished = datetime.fromtimestamp((folder / "result.json").stat().st_mtime, UTC)
+    names = {"key": other_key(config), "table": "runs", "row": "", "variant": ""}
     return LedgerEntry(
-        **names,
+        **(names | {"label": config.model.name} if run is None else _names(run)),
         model=config.model.name,
         data=shared.data.name,
         seed=config.seed,
@@ -256,6 +185,16 @@ def _entry(folder: Path, config: Config, result: Result, names: dict[str, str]) 
         },
         finished=finished.isoformat(timespec="seconds"),
     )
+
+
+def relabelled(entry: LedgerEntry, run: Run) -> LedgerEntry:
+    r"""Returns the ledger line of the same run for another table that has it."""
+    # The file of the weights is that of the other table.
+    return entry.model_copy(update=_names(run) | {"weights": None})
+
+
+def _names(run: Run) -> dict[str, str]:
+    return {name: getattr(run, name) for name in ("key", "table", "row", "variant", "label")}
 
 
 def _rounded(value: float) -> float | None:

@@ -4,7 +4,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,8 +19,6 @@ from fognn.training import Result, Stopped
 from fognn.training.progress import StopSignals, duration
 from fognn.training.run_folder import check_folder
 from fognn.utils.files import user_path
-
-__all__ = ["Summary", "Sweep", "dry_run", "reproduce"]
 
 
 @dataclass(frozen=True)
@@ -47,22 +45,14 @@ class Summary:
 
 @dataclass
 class Sweep:
-    r"""Trains runs, several at a time, and adds each to the ledger of its table when it finishes.
-    A context manager: its worker processes stay alive from one call of :meth:`train` to the next,
-    and its counter on standard error goes on. The arguments are those of :func:`reproduce`, and:
+    r"""Trains runs as :func:`reproduce` does, whose arguments it has. A context manager: its worker
+    processes stay alive from one call of :meth:`train` to the next, and its counter goes on."""
 
-    Args:
-        total (int): Number of runs, for the counter.
-        where (dict, optional): The arguments of :func:`~fognn.experiments.workers.open_pool`.
-        given (dict, optional): Python objects, as further arguments of :func:`fognn.training.fit`,
-            by the name of the network.
-    """
-
-    total: int
+    total: int  # number of runs, for the counter
     runs: Path
     results: Path
-    where: dict[str, Any]
-    given: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    where: dict[str, Any]  # the arguments of open_pool
+    given: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # of fit, by network
     again: bool = False
     command: str = "the same command"
     weights: str | Path | None = None
@@ -79,8 +69,7 @@ class Sweep:
             self.pool.close()
 
     def train(self, planned: Sequence[Run]) -> Summary:
-        r"""Trains runs; those that are finished, or in the ledgers, are skipped. One that fails is
-        tried once more, after the others."""
+        r"""Trains the runs that are left. One that fails is tried once more, after the others."""
         begin = time.monotonic()
         todo = self.left(planned)
         self._collect(planned, todo)
@@ -104,45 +93,39 @@ class Sweep:
     ) -> None:
         running: dict[Future[Answer], Run] = {}
         tried: set[str] = set()
-
-        def end(future: Future[Answer]) -> str:
-            run = running.pop(future)
-            folder = run.folder(self.runs)
-            reason = problem_of(future, folder)
-            if not reason:
-                add_to_ledger(run, folder, self.results, self.weights)
-                trained.append(run.key)
-                self._count(run, str(Result.read(folder)))
-            elif run.key in tried:
-                failed[run.key] = reason
-                self._count(run, f"failed: {reason}")
-            elif not signals.asked:
-                tried.add(run.key)
-                queue.append(run)
-                self._note(f"{run.key} failed, will be tried again: {reason}")
-            return reason
-
         with StopSignals() as signals:
             while queue or running:
-                while queue and len(running) < pool.size:
+                while queue and len(running) < pool.size and not signals.asked:
                     run = queue.popleft()
                     given = self.given.get(run.config.model.name, {})
                     running[pool.start(run.config, run.folder(self.runs), given)] = run
-                for future in wait(running, 0.5, FIRST_COMPLETED).done:
-                    end(future)
-                if signals.asked and (queue or running):
+                stopping = signals.asked
+                if stopping:
                     self._note("stopping: each run finishes its step and saves its state")
                     pool.stop()
-                    for future in wait(running, GRACE).done:
-                        end(future)
+                seconds, until = (GRACE, ALL_COMPLETED) if stopping else (0.5, FIRST_COMPLETED)
+                for future in wait(running, seconds, until).done:
+                    run = running.pop(future)
+                    folder = run.folder(self.runs)
+                    reason = problem_of(future, folder)
+                    if not reason:
+                        add_to_ledger(run, folder, self.results, self.weights)
+                        trained.append(run.key)
+                        self._count(run, str(Result.read(folder)))
+                    elif run.key in tried and not stopping:
+                        failed[run.key] = reason
+                        self._count(run, f"failed: {reason}")
+                    else:
+                        tried.add(run.key)
+                        queue.append(run)
+                        if not stopping:
+                            self._note(f"{run.key} failed, will be tried again: {reason}")
+                if stopping and (queue or running):
                     raise Stopped("stopped")
 
     def left(self, planned: Sequence[Run]) -> list[Run]:
-        r"""Returns the runs to train, those with a run folder first. Writes nothing.
-
-        A run is finished if its folder has a result, or if it has no folder and the ledgers have
-        it.
-        """
+        r"""Returns the runs to train: those without a result in their folder, and without a folder
+        and a line in the ledgers. Writes nothing."""
         known = _measured(planned, self.results)
         left = []
         for run in planned:
@@ -153,7 +136,7 @@ class Sweep:
             again = self.again and run.key not in self.done
             if again or (started and not trained) or not (trained or run.key in known):
                 left.append(run)
-        return sorted(left, key=lambda run: not run.folder(self.runs).exists())
+        return left
 
     def _collect(self, planned: Sequence[Run], todo: Sequence[Run]) -> None:
         r"""Adds finished runs to ledgers that do not have them, keeps their weights, and renames
@@ -167,8 +150,8 @@ class Sweep:
                 folder.rename(folder.with_name(f"{folder.name}-before-{count + 1}"))
             elif trained:
                 add_to_ledger(run, folder, self.results, self.weights)
-            elif run not in todo and (line := relabelled(known[run.key], run)) != known[run.key]:
-                ledger_of(run.table, self.results).add(line)
+            elif run not in todo and known[run.key].key != run.key:
+                ledger_of(run.table, self.results).add(relabelled(known[run.key], run))
 
     def _count(self, run: Run, text: str) -> None:
         self.done.add(run.key)
@@ -196,31 +179,13 @@ def reproduce(
 ) -> Summary:
     r"""Trains the runs of a table, several at a time, and adds each to its ledger when it finishes.
 
-    A run that is finished, or in the ledgers, is skipped; an unfinished one is resumed, and a
-    finished run folder that is in no ledger is added to it. A run that fails, such as one whose
-    process was killed, is tried once more, from its last checkpoint, after the others; if it fails
-    again, the summary has the reason. On Ctrl-C every run saves its state, and
-    :class:`~fognn.training.Stopped` is raised; the same call resumes the runs.
-
-    Args:
-        planned (list): The runs, from :func:`fognn.experiments.tables.plan`.
-        runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
-        results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
-        workers (int or str, optional): Number of runs at a time, with one thread each unless
-            ``machine.threads`` is set; ``"auto"`` is the number of cores. With one, all runs are
-            trained in this process. (default: :obj:`1`)
-        ray (str, optional): Trains on a Ray cluster instead: its address, ``"auto"`` for that of
-            this machine, or ``"local"`` for a new one on this machine with ``workers`` cores.
-            (default: :obj:`None`)
-        quiet (bool, optional): Shows no progress. (default: :obj:`False`)
-        settings (Callable, optional): Returns the learning rates and weight decays that a run tries
-            first, see :func:`fognn.experiments.search.search_rates`. (default: no search)
-        again (bool, optional): Trains finished runs again; their folders are renamed, and their
-            lines in the ledger replaced. (default: :obj:`False`)
-        shared (bool, optional): Ray: all machines share ``runs``. (default: :obj:`False`)
-        command (str, optional): The command that resumes the runs, for messages.
-        weights (str, optional): The folder in which the weights of one run of each row are kept.
-            (default: ``weights`` beside ``results``)
+    A run that is finished, or in the ledgers, is skipped, unless :obj:`again`; an unfinished one is
+    resumed, and a finished run folder that is in no ledger is added to it. On Ctrl-C every run
+    saves its state, and :class:`~fognn.training.Stopped` is raised with the :obj:`command` that
+    resumes them. With :obj:`settings`, learning rates are searched first, see
+    :func:`fognn.experiments.search.search_rates`. :obj:`ray` is the address of a cluster,
+    ``"auto"`` for that of this machine, or ``"local"`` for a new one, and with :obj:`shared` all
+    its machines share the folder :obj:`runs`.
     """
     runs, results = user_path(runs), user_path(results)
     total, choices = len(planned), list[Choice]()

@@ -1,9 +1,5 @@
 r"""Training of a network on a dataset by the paper's protocol."""
 
-import glob
-import shutil
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +8,9 @@ from torch.nn import Module
 from fognn.data import open_user_data
 from fognn.experiments.protocols import protocol
 from fognn.experiments.protocols import recipe as by_recipe
-from fognn.experiments.tables import run_folder, runs_of
+from fognn.experiments.tables import run_folder
 from fognn.training import Config, Result, fit
 from fognn.training.config import setting_name
-from fognn.training.environment import by_torchrun
-from fognn.training.run_folder import check_folder, in_use
 from fognn.training.user_module import module_name
 
 __all__ = ["train"]
@@ -59,13 +53,11 @@ def train(
             its weights by :meth:`reset_parameters` of its parts.
         seed (int, optional): The seed. (default: :obj:`0`)
         folder (str, optional): The run folder. (default: see
-            :func:`fognn.experiments.tables.run_folder`; a run with fewer epochs there is resumed
-            in a copy)
+            :func:`fognn.experiments.tables.run_folder`)
         keep_weights (bool, optional): If set to :obj:`True`, your own network starts with the
             weights that it has. (default: :obj:`False`)
-        recipe (str, optional): The name of a recipe in :obj:`fognn.experiments.recipes.RECIPES`,
-            such as ``"modern"``, whose settings come before those of the paper's protocol.
-            (default: :obj:`None`)
+        recipe (str, optional): ``"modern"``, whose settings come before those of the paper's
+            protocol. (default: :obj:`None`)
         config (str, optional): A ``config.yaml`` to start from, instead of ``data`` and
             ``model``. (default: :obj:`None`)
         logger (str, optional): ``"tensorboard"``, in addition to ``metrics.csv``.
@@ -109,10 +101,9 @@ def train(
         run = by_recipe(recipe, str(data), str(model), seed or 0, changes, opened)
     else:
         run = protocol(str(data), str(model), seed or 0, changes, opened)
-    place = folder or _default_folder(run)
     return fit(
         run,
-        place,
+        folder or run_folder(run),
         data=opened,
         module=module,
         command=command,
@@ -120,25 +111,3 @@ def train(
         logger=logger,
         again=again,
     )
-
-
-def _default_folder(config: Config) -> Path:
-    r"""Returns the default folder of a run. If it does not exist, but that of a run with fewer
-    epochs and otherwise the same settings does, copies its checkpoints, so that only the other
-    epochs are trained."""
-    folder = run_folder(config)
-    # With torchrun, another rank could look between the copy and the first new epoch.
-    if folder.exists() or runs_of(config) or by_torchrun():
-        return folder
-    shorter: dict[int, Path] = {}
-    for file in folder.parent.glob(f"{glob.escape(folder.name[:-8])}*/config.yaml"):
-        with suppress(ValueError):  # another run
-            check_folder(file.parent, config, longer=True)
-            if not in_use(file.parent):
-                shorter[Config.read(file).training.epochs] = file.parent
-    if shorter:
-        skipped = shutil.ignore_patterns("result.json", ".*")
-        with tempfile.TemporaryDirectory(prefix=".tmp-", dir=folder.parent) as temporary:
-            shutil.copytree(shorter[max(shorter)], Path(temporary) / "run", ignore=skipped)
-            Path(temporary, "run").rename(folder)
-    return folder

@@ -19,20 +19,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from filelock import FileLock, Timeout
-
+from fognn.experiments.protocols import command_of
 from fognn.training import Config, Stopped, fit
 from fognn.training.environment import cores
 from fognn.utils.files import user_path, write_whole
 from fognn.utils.own_code import asked, import_asked, import_file
 
-__all__ = ["GRACE", "Answer", "Here", "Pool", "RayPool", "Workers", "open_pool", "problem_of"]
-
 # Seconds for interrupted runs to finish a step, which can take seconds, and to write a checkpoint.
 GRACE = 60.0
-_LOCKED = 30.0  # seconds to wait for a run whose earlier process still saves its state
-_SEEN = 30.0  # seconds until a new file on shared storage is visible on other machines
-_LOSSES = 10  # maximum number of restarts of a run whose machine is lost
 
 # Why a run failed (empty if it did not), and the files of its folder if another machine has them.
 Answer = tuple[str, dict[str, bytes]]
@@ -62,52 +56,42 @@ class Here:
 
 
 class Workers:
-    r"""Worker processes of this machine, each with an executor of its own, so that one that is
-    killed does not affect the others. They stay alive over runs, and end when this process ends,
-    in any way."""
+    r"""Worker processes of this machine, which stay alive over runs. Each has an executor of its
+    own, so that one that is killed does not affect the others."""
 
     def __init__(self, count: int) -> None:
         self.size = count
-        self.workers: list[_Worker] = []
+        self.pids: dict[ProcessPoolExecutor, Future[int]] = {}
+        self.runs: dict[ProcessPoolExecutor, Future[Answer]] = {}
 
     def start(self, config: Config, folder: Path, given: dict[str, Any]) -> Future[Answer]:
-        self.workers = [one for one in self.workers if not one.killed]
-        worker = next((one for one in self.workers if one.idle), None)
-        if worker is None:
-            worker = _Worker()
-            self.workers.append(worker)
-        worker.run = worker.executor.submit(train_run, config, folder, given)
-        return worker.run
+        executor = self._idle()
+        self.runs[executor] = executor.submit(train_run, config, folder, given)
+        return self.runs[executor]
+
+    def _idle(self) -> ProcessPoolExecutor:
+        for executor, run in list(self.runs.items()):
+            if run.done() and isinstance(run.exception(), BrokenProcessPool):
+                del self.runs[executor], self.pids[executor]
+            elif run.done():
+                return executor
+        executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+        self.pids[executor] = executor.submit(os.getpid)
+        return executor
 
     def stop(self) -> None:
         self._signal(signal.SIGTERM)
 
     def close(self) -> None:
         self._signal(signal.SIGKILL)
-        for worker in self.workers:
-            worker.executor.shutdown()
+        for executor in self.runs:
+            executor.shutdown()
 
     def _signal(self, number: int) -> None:
-        for worker in self.workers:
+        for executor, run in self.runs.items():
             with suppress(BrokenProcessPool, ProcessLookupError):  # it has ended
-                if not worker.idle:
-                    os.kill(worker.process.result(GRACE), number)
-
-
-class _Worker:
-    def __init__(self) -> None:
-        self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
-        self.process: Future[int] = self.executor.submit(os.getpid)
-        self.run: Future[Answer] = Future()
-        self.run.set_result(("", {}))
-
-    @property
-    def idle(self) -> bool:
-        return self.run.done()
-
-    @property
-    def killed(self) -> bool:
-        return self.idle and isinstance(self.run.exception(), BrokenProcessPool)
+                if not run.done():
+                    os.kill(self.pids[executor].result(GRACE), number)
 
 
 def _begin() -> None:
@@ -129,15 +113,12 @@ def _follow_parent() -> None:
 
 class RayPool:
     r"""Tasks on a Ray cluster, one with one core and one thread for each run. Ray restarts a task
-    whose worker or machine is lost on another one.
+    whose machine is lost on another one.
 
     If the machines share the folder of the runs, a restarted run resumes from its last checkpoint.
     Otherwise, a run is trained in a temporary folder of its machine, and its files are sent back
-    when it finishes, fails or is interrupted; after the loss of a machine, it resumes from the
-    files that existed when it was started.
-
-    fognn must be installed on every machine, and each machine uses its own ``FOGNN_DATA``. A file
-    that the user imports, with layers of their own, must have the same path on every machine.
+    when it ends; after the loss of a machine, it resumes from the files that it was started with.
+    fognn must be installed on every machine, and each machine uses its own ``FOGNN_DATA``.
     """
 
     size = sys.maxsize  # Ray queues tasks, and an autoscaling cluster depends on that queue
@@ -152,13 +133,11 @@ class RayPool:
         self.started = not ray.is_initialized()
         if self.started:
             options: dict[str, Any] = {"address": address}
-            if address == "local":  # for these runs only: no dashboard, a small object store
-                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            if address == "local":
                 options = {"num_cpus": cores, "include_dashboard": False}
-                options["object_store_memory"] = 256 * 2**20
             ray.init(**options, log_to_driver=False, logging_level="ERROR")
         # SPREAD: runs are distributed evenly over the machines.
-        options = {"num_cpus": 1, "max_retries": _LOSSES, "scheduling_strategy": "SPREAD"}
+        options = {"num_cpus": 1, "max_retries": 10, "scheduling_strategy": "SPREAD"}
         self.remote = ray.remote(**options, max_calls=1)(train_on_ray)
 
     def start(self, config: Config, folder: Path, given: dict[str, Any]) -> Future[Answer]:
@@ -200,6 +179,15 @@ def open_pool(
     return Here(quiet) if count == 1 else Workers(count)
 
 
+def train_run(config: Config, folder: Path, given: dict[str, Any], quiet: bool = True) -> Answer:
+    r"""Trains or resumes a run with one thread: on small graphs, several runs with one thread each
+    do more steps than one run with several."""
+    if config.machine.threads is None:
+        config = config.with_values({"machine.threads": 1})
+    fit(config, folder, command=command_of(config), quiet=quiet, **given)
+    return "", {}
+
+
 def train_on_ray(
     config: dict[str, Any],
     folder: Path,
@@ -210,13 +198,13 @@ def train_on_ray(
     r"""Trains or resumes a run on the machine where it is called: in its folder, or in a temporary
     one with the files of its folder, which are sent back."""
     with tempfile.TemporaryDirectory(prefix="fognn-") as temporary:
-        place = folder if files is None else Path(temporary) / folder.parent.name / folder.name
+        place = folder if files is None else Path(temporary)
         reason = ""
         try:
             put_files(files or {}, place)
             if imported:
                 import_file(imported)
-            train_run(Config.from_dict(config), place, given, named=folder)
+            train_run(Config.from_dict(config), place, given)
         except (Exception, Stopped) as error:
             reason = reason_of(error)
         return reason, {} if files is None else files_of(place)
@@ -238,28 +226,6 @@ def put_files(files: dict[str, bytes], folder: Path) -> None:
             temporary.write_bytes(files[name])
 
 
-def train_run(
-    config: Config,
-    folder: Path,
-    given: dict[str, Any],
-    quiet: bool = True,
-    named: Path | None = None,
-) -> Answer:
-    r"""Trains a run with one thread, resumes an interrupted one, or finds a finished one.
-
-    On small graphs several runs with one thread do more steps than one run with several, and
-    threads that wait for each other make a step ten times as slow on a busy machine.
-    """
-    if (folder / ".lock").exists():
-        with suppress(Timeout):  # fit names the folder
-            FileLock(folder / ".lock").acquire(timeout=_LOCKED).lock.release()
-    if config.machine.threads is None:
-        config = config.with_values({"machine.threads": 1})
-    command = f"fognn train --config {named}/config.yaml -o {named}" if named else None
-    fit(config, folder, command=command, quiet=quiet, **given)
-    return "", {}
-
-
 def problem_of(future: Future[Answer], folder: Path) -> str:
     r"""Returns why a run has failed, empty if it has not; first writes its files if they were sent
     from another machine."""
@@ -268,11 +234,8 @@ def problem_of(future: Future[Answer], folder: Path) -> str:
         return reason_of(error)
     reason, files = future.result()
     put_files(files, folder)
-    deadline = time.monotonic() + _SEEN
-    while not reason and not (folder / "result.json").exists():
-        if time.monotonic() > deadline:
-            return f"the machine of the run does not share {folder}"
-        time.sleep(0.2)
+    if not reason and not (folder / "result.json").exists():
+        return f"the machine of the run does not share {folder}"
     return reason
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fognn.experiments.differences import difference_of, sentence_of
-from fognn.experiments.ledger import LedgerEntry, ledger_of, readable, run_entry
+from fognn.experiments.ledger import LedgerEntry, ledger_entry, ledger_of, readable
 from fognn.experiments.results import add_difference, figures_of, typed
 from fognn.experiments.tables import TABLES
 from fognn.experiments.wording import CLAIMS, METRICS, NONE, joined, pluralize
@@ -69,7 +69,7 @@ def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
         output (str or Path): The folder to write, as in :func:`build_site`.
     """
     check_output(output)
-    entries = [run_entry(Path(folder)) for folder in runs]
+    entries = [ledger_entry(Path(folder)) for folder in runs]
     labels = list(dict.fromkeys(entry.label for entry in entries))
     data = joined(list(dict.fromkeys(entry.data for entry in entries)))
     title = f"{joined(labels)} on {data}" if len(labels) < 4 else f"Runs on {data}"

@@ -17,6 +17,7 @@ from fognn.experiments.ledger import ledger_entry, ledger_of
 from fognn.experiments.reproduce import Sweep, dry_run, reproduce
 from fognn.experiments.search import choices_of
 from fognn.experiments.tables import TableRun, plan
+from fognn.experiments.workers import Workers
 from fognn.training import Config, Result, Stopped, fit
 from fognn.utils.files import sha256_of
 
@@ -37,7 +38,7 @@ def test_trained_then_skipped(
     assert (first.skipped, first.failed) == ((), {})
     assert f"[2/2] {planned[1].key}: gcn on CLUSTER, seed 1: test" in capsys.readouterr().err
     for run, line in zip(planned, ledger_of("cluster", results).entries(), strict=True):
-        assert line == ledger_entry(run, run.folder(runs))
+        assert line == ledger_entry(run.folder(runs), run)
     text = (results / "cluster.jsonl").read_text()
     second = reproduce(planned, runs, results)
     assert (second.trained, second.skipped) == ((), first.trained)
@@ -82,8 +83,9 @@ def test_a_run_of_two_tables_is_trained_once(tmp_path: Path) -> None:
 def test_weights_of_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_tiny_data(monkeypatch)
     runs, results = tmp_path / "runs", tmp_path / "results"
-    zinc, later = plan("zinc", ["gcn+fog"], 2, ours=False)
-    (wide,) = plan("widths", ["gcn+fog-c158"])
+    zinc, later = plan("zinc", ["gcn+fog"], [1, 2], ours=False)
+    (lower,) = plan("zinc", ["gcn+fog"], 1, ours=False)
+    (wide,) = plan("widths", ["gcn+fog-c158"], [1])
     kept_run(zinc.folder(runs), zinc)
     assert reproduce([zinc], runs, results, quiet=True).skipped == (zinc.key,)
     (line,) = ledger_of("zinc", results).entries()
@@ -102,6 +104,11 @@ def test_weights_of_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.M
     assert sha256_of(file) == line.weights
     reproduce([zinc], runs, results, quiet=True, weights=tmp_path / "mine")
     assert (tmp_path / "mine" / "zinc" / "gcn+fog.safetensors").is_file()
+    # A lower seed takes its place.
+    kept_run(lower.folder(runs), lower)
+    reproduce([lower], runs, results, quiet=True)
+    found = {own.seed: own.weights for own in ledger_of("zinc", results).entries()}
+    assert found == {0: sha256_of(file), 1: None, 2: None}
 
 
 def test_a_failure_is_tried_once_more_after_the_others(
@@ -199,17 +206,20 @@ def test_a_killed_worker_is_reported_and_its_run_resumed(
     with Sweep(4, runs, tmp_path, where) as sweep:
         pids: list[int] = []
 
+        def workers() -> list[int]:
+            assert isinstance(sweep.pool, Workers)
+            return [pid.result() for pid in sweep.pool.pids.values()]
+
         def kill() -> None:
-            worker = next(one for one in sweep.pool.workers if not one.idle)  # type: ignore
-            pids.append(worker.process.result())
+            pids.extend(workers())
             os.kill(pids[0], signal.SIGKILL)
 
         thread = when_begun(first, runs, kill)
         assert sweep.train([first]).trained == (first.key,)
         thread.join()
-        before = [one.process.result() for one in sweep.pool.workers]  # type: ignore
+        before = workers()
         assert sorted(sweep.train(others).trained) == sorted(run.key for run in others)
-        after = [one.process.result() for one in sweep.pool.workers]  # type: ignore
+        after = workers()
     assert pids[0] not in before
     assert set(before) <= set(after)
     assert f"{first.key} failed, will be tried again: its worker process was killed" in (

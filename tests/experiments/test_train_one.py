@@ -51,16 +51,6 @@ def test_the_same_from_its_config() -> None:
     assert Config.read(Path("c/config.yaml")).training.lr == 0.5
 
 
-def test_more_epochs_are_trained_in_a_copy() -> None:
-    first = fognn.train("cluster", "gcn", **SMALL)
-    longer = fognn.train("cluster", "gcn", **SMALL | {"epochs": 3})
-    assert longer.folder != first.folder
-    assert "resumes after epoch 2" in (longer.folder / "log.txt").read_text()
-    whole = fognn.train("cluster", "gcn", folder="whole", **SMALL | {"epochs": 3})
-    assert metrics(longer.folder) == metrics(whole.folder)
-    assert (first.folder / "result.json").exists()
-
-
 def test_wrong_arguments() -> None:
     Path("config.yaml").write_text(tiny().to_yaml())
     for arguments, named in (
