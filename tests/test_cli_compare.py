@@ -82,7 +82,6 @@ def test_the_page_leads_with_the_data_and_a_verdict_and_repeats_its_runs(run: Ru
         (["--rates", "0"], "rates"),
         (["--rates", "0.1", "--lr", "0.2"], "lr.*rates"),
         (["--seeds", "0"], "seeds.*0"),
-        (["--time", "soon"], "time.*'soon'"),
         (["--name", "../x"], r"name.*'\.\./x'"),
         (["--set", "model.channels=8"], "model.channels"),
         (["--import", "nothing.py"], "nothing.py"),

@@ -179,12 +179,11 @@ def compare(
     settings: dict[str, Any],
     data: str = Argument(help="A dataset, a csv of molecules, or a file or folder of graphs."),
     hosts: str = Option("gcn,gin", help="The networks to put FOG beside; fog is FOG alone."),
-    seeds: int | None = Option(None, help="Number of seeds; the most of them with --time. [5]"),
+    seeds: int = Option(5, help="Number of seeds."),
     budget: int = Option(100_000, help="Parameters of each network, within 1 %."),
     rates: str | None = Option(
         None, help="Learning rates that each network tries. [0.003,0.001,0.0003, or --lr]"
     ),
-    time: str | None = Option(None, help="Train as many seeds as 30m or 2h allow."),
     name: str | None = Option(None, help="Name of the comparison. [that of the data]"),
     output: Path | None = Option(
         None, "--output", "-o", help="The folder of the pages. [RUNS/compare/NAME/report]"
@@ -207,7 +206,7 @@ def compare(
     \b
     Examples:
       fognn compare molecules.csv --target-column solubility --hosts gcn,gin --seeds 5
-      fognn compare graphs.npz --budget 50000 --epochs 100 --time 30m --workers auto
+      fognn compare graphs.npz --budget 50000 --epochs 100 --workers auto
       fognn compare graphs.npz --hosts mine --import my_layers.py
     """
     from fognn.experiments.compare import compare as compare_networks
@@ -224,7 +223,6 @@ def compare(
             seeds,
             budget,
             rates=options.numbers("compare: rates", rates),
-            time=time,
             name=name,
             workers=options.count_of(workers),
             ray=ray,

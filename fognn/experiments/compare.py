@@ -1,9 +1,6 @@
 r"""Comparison of networks with and without FOG on any data: ``fognn compare``."""
 
-import re
 import shlex
-import sys
-import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +12,16 @@ from torch.nn import Module
 from fognn.data import UserData, open_user_data
 from fognn.data.catalog import dataset_info
 from fognn.data.statistics import describe
-from fognn.experiments.compared import ComparedRun, needs_import, networks
+from fognn.experiments.compared import ComparedRun, networks
 from fognn.experiments.differences import difference_of, note_of, sentence_of, winner_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.reproduce import Summary, Sweep
 from fognn.experiments.results import compare_frame
 from fognn.experiments.search import Choice, grid, search_rates
 from fognn.experiments.wording import METRICS, NONE, pluralize
+from fognn.models.hosts import BUILT_IN
 from fognn.training.config import DataConfig, setting_name
 from fognn.training.data import PLAIN_ZINC, data_fingerprint
-from fognn.training.environment import cores
 from fognn.training.user_data import is_user_data, open_data
 from fognn.training.user_module import module_name
 from fognn.utils import checks
@@ -35,7 +32,6 @@ from fognn.utils.own_code import import_file as import_python_file
 __all__ = ["CompareResult", "compare"]
 
 RATES = (3e-3, 1e-3, 3e-4)
-_UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True)
@@ -99,11 +95,10 @@ class CompareResult:
 def compare(
     data: Any,
     hosts: Sequence[str | tuple[Module, Module]] = ("gcn", "gin"),
-    seeds: int | None = None,
+    seeds: int = 5,
     budget: int = 100_000,
     *,
     rates: Sequence[float] | None = None,
-    time: str | float | None = None,
     name: str | None = None,
     workers: int | Literal["auto"] = 1,
     ray: str | None = None,
@@ -135,13 +130,10 @@ def compare(
             :func:`fognn.models.register_host` adds your own. Or pairs of your own networks,
             ``(network, network_with_fog)``, which keep their sizes.
             (default: :obj:`("gcn", "gin")`)
-        seeds (int, optional): Number of seeds; the largest number if :obj:`time` is given.
-            (default: :obj:`5`, or as many as :obj:`time` allows)
+        seeds (int, optional): Number of seeds. (default: :obj:`5`)
         budget (int, optional): Number of parameters of each network. (default: :obj:`100_000`)
         rates (list, optional): The learning rates. (default: :obj:`(3e-3, 1e-3, 3e-4)`, or
             ``lr`` if that is given)
-        time (str, optional): The time that the comparison may take, such as ``"30m"``; one more
-            seed is trained as long as it fits. (default: :obj:`None`)
         name (str, optional): Name of the comparison: its runs are in ``RUNS/compare/NAME`` and
             its ledger is ``RESULTS/compare/NAME.jsonl``.
             (default: that of the dataset, or of the file)
@@ -158,19 +150,19 @@ def compare(
     """
     if import_file is not None:
         import_python_file(import_file)
-    limit = _seconds(time)
-    if seeds is not None or limit is None:
-        seeds = checks.positive_int("compare", "seeds", 5 if seeds is None else seeds)
-    settings, rates = _rates(settings, rates)
+    checks.positive_int("compare", "seeds", seeds)
+    values = {setting_name(key): value for key, value in settings.items()}
+    rates = _rates(values.pop("training.lr", None), rates)
     named, given = _named(hosts)
     alone = workers == 1 and ray is None
-    if not alone and (not isinstance(data, str | Path) or given or needs_import(named)):
+    registered_here = not asked() and not {*named} <= {"fog", *BUILT_IN}
+    if not alone and (given or registered_here or not isinstance(data, str | Path)):
         raise ValueError(
             "compare: workers must be 1 for Python objects and hosts of this program; data in a "
             f"file, and --import (import_file) of the hosts' file, take several, got {workers!r}"
         )
-    source, opened = _opened(data, settings)
-    planned = networks(source, named, budget, settings, name, opened)
+    source, opened = _opened(data, values)
+    planned = networks(source, named, budget, values, name, opened)
     if opened is not None and alone:  # other processes open the file
         models = [run.config.model.name for run in planned]
         given = {model: given.get(model, {}) | {"data": opened} for model in models}
@@ -178,7 +170,7 @@ def compare(
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
     _check_data([trial for run in planned for trial in grid(run, tries)], results, opened)
     failed: dict[str, str] = {}
-    total = len(planned) * (len(tries) + (seeds or 1) - 1)
+    total = len(planned) * (len(tries) + seeds - 1)
     where = {"workers": workers, "ray": ray, "shared": shared}
     with Sweep(total, runs, results, where, given, command=command, quiet=quiet) as sweep:
 
@@ -187,30 +179,13 @@ def compare(
             failed.update(summary.failed)
             return summary
 
-        begin = clock.monotonic()
         chosen, choices = search_rates(planned, results, train, lambda _: tries, skip_failed=True)
-        lines = {entry.key: entry for entry in ledger_of(table, results).entries()}
-        done, rest = 1, range(1, seeds or sys.maxsize)
-        if chosen and limit is None:
-            train([run.with_seed(seed) for seed in rest for run in chosen])
-            done = len(rest) + 1
-        elif chosen and limit is not None:
-            count = cores() if workers == "auto" else workers
-            needed = sum(lines[run.key].result["seconds"] for run in chosen) / count
-            for seed in rest:
-                some, start = [run.with_seed(seed) for run in chosen], clock.monotonic()
-                if sweep.left(some) and start - begin + needed > limit:
-                    break
-                train(some)
-                needed = max(needed, clock.monotonic() - start)
-                done = seed + 1
+        train([run.with_seed(seed) for seed in range(1, seeds) for run in chosen])
     lines = {entry.key: entry for entry in ledger_of(table, results).entries()}
-    keys = [run.with_seed(seed).key for run in chosen for seed in range(done)]
+    keys = [run.with_seed(seed).key for run in chosen for seed in range(seeds)]
     frame = compare_frame([lines[key] for key in keys if key in lines])
     notes = _notes(planned, choices, failed, frame)
-    if time is not None:
-        notes.append(f"{pluralize(done, 'seed')} in the time of {time}")
-    found = (frame, sentence_of(frame), tuple(choices), tuple(notes), done)
+    found = (frame, sentence_of(frame), tuple(choices), tuple(notes), seeds)
     winner, about = winner_of(frame), _about(planned[0].config.data, opened)
     if winner is None:
         return CompareResult(*found, None, None, runs / table, about)
@@ -219,9 +194,8 @@ def compare(
     return CompareResult(*found, str(winner.network), runs / entry.key, runs / table, about)
 
 
-def _opened(data: Any, settings: Mapping[str, Any]) -> tuple[str, UserData | None]:
+def _opened(data: Any, values: Mapping[str, Any]) -> tuple[str, UserData | None]:
     r"""Returns the name of the data, and the user's data, opened."""
-    values = {setting_name(key): value for key, value in settings.items()}
     fields = {k.removeprefix("data."): v for k, v in values.items() if k.startswith("data.")}
     if not isinstance(data, str | Path):
         opened = open_user_data(data, task=fields.get("task", "auto"))
@@ -284,44 +258,27 @@ def _named(
         if isinstance(host, str):
             named.append(host.lower())
             continue
-        pair = tuple(host) if isinstance(host, tuple | list) else ()
+        pair = tuple(host) if isinstance(host, tuple | list) else (host,)
         if len(pair) != 2 or not all(isinstance(net, Module) for net in pair):
-            got = (
+            kinds = [
                 f"the class {net.__name__}" if isinstance(net, type) else type(net).__name__
-                for net in pair or (host,)
-            )
+                for net in pair
+            ]
             raise ValueError(
                 "compare: hosts must be names, or pairs of a network and the same with FOG "
-                f"(torch.nn.Module), got {', '.join(got)}"
+                f"(torch.nn.Module), got {', '.join(kinds)}"
             )
         names = (module_name(pair[0]), module_name(pair[1]))
         given |= {name: {"module": net} for name, net in zip(names, pair, strict=True)}
         named.append(names)
-    return named, given
+    return list(dict.fromkeys(named)), given
 
 
-def _rates(
-    settings: dict[str, Any], rates: Sequence[float] | None
-) -> tuple[dict[str, Any], Sequence[float]]:
-    r"""Takes ``lr`` from the settings, which is the only rate if it is given."""
-    given = [settings[name] for name in ("lr", "training.lr") if name in settings]
-    if given and rates is not None:
-        raise ValueError(f"compare: lr must not be given with rates, got {given[0]} and {rates}")
-    rest = {name: v for name, v in settings.items() if name not in ("lr", "training.lr")}
-    found = given or (RATES if rates is None else rates)
-    numbers = {rate for rate in found if isinstance(rate, int | float) and 0 < rate < 1e6}
-    if not found or len(numbers) < len(found):
-        raise ValueError(f"compare: rates must be different positive numbers, got {list(found)}")
-    return rest, found
-
-
-def _seconds(time: str | float | None) -> float | None:
-    r"""Returns the seconds of a time such as ``"30m"``, ``"1.5h"`` or ``"90s"``."""
-    if not isinstance(time, str):
-        return time
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh])\s*", time)
-    if found is None or not float(found[1]):
-        raise ValueError(
-            f"compare: time must be a number with s, m or h, such as 30m, got {time!r}"
-        )
-    return float(found[1]) * _UNITS[found[2]]
+def _rates(lr: float | None, rates: Sequence[float] | None) -> Sequence[float]:
+    r"""Returns the learning rates to try: the given ones, or the one of the settings."""
+    if lr is not None and rates is not None:
+        raise ValueError(f"compare: lr must not be given with rates, got {lr} and {rates}")
+    found = [lr] if lr is not None else list(RATES if rates is None else rates)
+    if not found or not all(isinstance(rate, int | float) and rate > 0 for rate in found):
+        raise ValueError(f"compare: rates must be positive numbers, got {found}")
+    return list(dict.fromkeys(found))

@@ -15,7 +15,7 @@ from fognn.experiments.rows import rows
 from fognn.experiments.search import Choice
 from fognn.experiments.tables import Run, portable
 from fognn.models.budget import budget_settings
-from fognn.models.hosts import BUILT_IN, HOSTS
+from fognn.models.hosts import HOSTS
 from fognn.models.registry import has_fog
 from fognn.training import Config, ModelConfig
 from fognn.training.config import setting_name
@@ -23,9 +23,6 @@ from fognn.training.data import task_of
 from fognn.training.environment import device_of
 from fognn.training.user_data import is_user_data, user_data_name
 from fognn.utils import checks
-from fognn.utils.own_code import asked
-
-__all__ = ["ComparedRun", "chosen_entries", "networks", "table_of"]
 
 # The budget determines these, and the search the learning rate.
 _SOLVED = ("model.channels", "model.head_channels", "model.hidden", "model.fog_channels")
@@ -59,11 +56,6 @@ class ComparedRun(Run):
         return replace(self, config=self.config.with_values({"seed": seed}))
 
 
-def table_of(name: str) -> str:
-    r"""Returns the table of a comparison by its name."""
-    return f"{COMPARE}{name}"
-
-
 def chosen_entries(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
     r"""Returns the runs of a comparison with the learning rate that the search of their network
     chose."""
@@ -87,12 +79,13 @@ def networks(
     trained alike. The layers, the dropout and the training are those of
     :func:`fognn.experiments.protocol` for FOG on these data. The arguments are those of
     :func:`fognn.compare`; a pair of own networks is given by their two names."""
-    checks.positive_int("compare", "budget", budget)
     values = {setting_name(key): value for key, value in (values or {}).items()}
     for key in values:
         if key in ("seed", "data.name") or key in _SOLVED:
             raise ValueError(f"compare: {key} must not be given, the comparison sets it")
-    _check_hosts([host for host in hosts if isinstance(host, str)])
+    for host in hosts:
+        if isinstance(host, str):
+            checks.known("compare", "hosts", host, ["fog", *HOSTS])
     of_model = {key: value for key, value in values.items() if key.startswith("model.")}
     others = {key: value for key, value in values.items() if key not in of_model}
     base = protocol(data, "fog", 0, others, opened)
@@ -102,7 +95,7 @@ def networks(
         raise ValueError(f"compare: data must be graphs, got {data!r}, which are images")
     usual = {key: base.model.settings[key] for key in ("layers", "dropout")}
     usual |= {key.removeprefix("model."): value for key, value in of_model.items()}
-    table = table_of(_name(base, name))
+    table = COMPARE + _name(base, name)
     found = []
     for host in hosts:
         if not isinstance(host, str):
@@ -137,22 +130,6 @@ def _display(model: str) -> str:
     written = {row.model.lower(): row.model for row in rows() if not row.few_shot}
     host, plus, _ = model.partition("+fog")
     return written.get(host, "FOG" if host == "fog" else host) + ("+FOG" if plus else "")
-
-
-def _check_hosts(hosts: Sequence[str]) -> None:
-    for host in hosts:
-        if host.endswith("+fog"):
-            raise ValueError(
-                f"compare: hosts must be named without FOG, which is added to each, got {host!r}"
-            )
-        checks.known("compare", "hosts", host, ["fog", *HOSTS])
-    if len(set(hosts)) < len(hosts):
-        raise ValueError(f"compare: hosts must differ, got {', '.join(hosts)}")
-
-
-def needs_import(hosts: Sequence[Any]) -> bool:
-    r"""Whether a host was registered in this process, so that worker processes do not know it."""
-    return asked() is None and any(host not in {"fog", *BUILT_IN} for host in hosts)
 
 
 def _name(config: Config, name: str | None) -> str:

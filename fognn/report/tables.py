@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.compared import chosen_entries, table_of
+from fognn.experiments.compared import chosen_entries
 from fognn.experiments.differences import Difference, difference_of
-from fognn.experiments.ledger import ledger_of, readable
+from fognn.experiments.ledger import COMPARE, ledger_of, readable
 from fognn.experiments.results import compare_frame, table_csv, table_frame
 from fognn.experiments.rows import get_row, name_of, rows
 from fognn.experiments.search import choices_of, rates_frame
@@ -210,7 +210,7 @@ def read_comparisons(results: Path) -> dict[str, pd.DataFrame]:
     :func:`fognn.experiments.results.compare_frame`."""
     found = {}
     for file in sorted((results / "compare").glob("*.jsonl")):
-        table = table_of(file.stem)
+        table = COMPARE + file.stem
         choices = choices_of(table, results).entries()
         if entries := chosen_entries(ledger_of(table, results).entries(), choices):
             found[file.stem] = compare_frame(entries)
