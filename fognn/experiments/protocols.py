@@ -31,13 +31,10 @@ from fognn.training.user_data import is_user_data, open_data, user_data_name, us
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
-__all__ = ["BUDGET", "RECIPES", "build", "command_of", "config_of", "protocol", "recipe"]
-
 BUDGET = 103_900
 """The number of parameters of a recipe's network within 1 %, so that it has at most 105,000."""
 
-RECIPES = ("modern",)
-"""The recipes, each a file of settings. Those that do not fit are left out, see :func:`recipe`."""
+RECIPES = ("modern",)  # each a file of settings
 
 _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
 # The paper counts iterations in few-shot learning; here, an epoch has this many, unless the row
@@ -45,7 +42,6 @@ _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
 _STEPS = 1000
 _SEEDS = 1024  # nodes in a batch, each with sampled neighbours
 _EPISODE = ("n_way", "k_shot")
-_WIDTHS = ("channels", "hidden", "head_channels", "fog_channels", "h1", "h2")
 
 
 def build(row: Row, **settings: Any) -> Module:
@@ -90,11 +86,9 @@ def protocol(
     own, if there is one.
 
     Without such a row, the network has 64 channels and 4 layers (3 layers for images), and is
-    trained like FOG on the same dataset (for images: like the first row of the same dataset, with
-    the same number of shots if there is one). FOG's norms are before its
-    activations, and not after them as in the paper. On your own data, it is trained with the
-    defaults of :class:`~fognn.training.TrainingConfig`; with ``data.neighbors``, in batches of
-    1,024 nodes, and GCN with the mean over neighbours.
+    trained like FOG on the same dataset (for images: like the first row of the same dataset). On
+    your own data, it is trained with the defaults of :class:`~fognn.training.TrainingConfig`; with
+    ``data.neighbors``, in batches of 1,024 nodes, and GCN with the mean over neighbours.
 
     Args:
         data (str): The name of a dataset, ``pyg:CLASS/NAME`` for a dataset of PyG, or your own file
@@ -138,10 +132,9 @@ def protocol(
 
 
 def command_of(config: Config) -> str:
-    r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with the dataset,
-    the network, the seed, and each setting that differs from :func:`protocol`. Your own file is
-    given relative to the working directory, or without its folder if it is not in there. A run of
-    Python objects has a call in place of a command."""
+    r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with each setting
+    that differs from :func:`protocol`. Your own file is given relative to the working directory, or
+    without its folder if it is not in there."""
     if is_python_name(config.data.name) or is_python_name(config.model.name):
         return f"fognn.train(data, model, seed={config.seed}, ...) in Python, with the same objects"
     data, model, own = config.data, config.model.name, is_user_data(config.data)
@@ -249,54 +242,32 @@ def recipe(
     values: Mapping[str, Any] | None = None,
     opened: UserData | None = None,
 ) -> Config:
-    r"""Returns the configuration of a dataset and a network by a recipe; the arguments are those of
-    :func:`protocol`, after the name of the recipe.
-
-    What is not in the recipe (the loss, the metric, the data) is that of :func:`protocol`. The
-    widths of the network are those of :func:`fognn.models.budget.budget_settings` for :obj:`BUDGET`
-    parameters, so that a host and the host with FOG have the same number; if a width is given, the
-    others are 36 channels and the defaults of :func:`fognn.create_model`. Left out are edge
-    features if the data have none or the network's layers do not take them, the readout if outputs
-    are not on graphs, and for one graph the random-walk encodings and the batch size. The warm-up
-    is at most a quarter of the epochs.
-    """
+    r"""Returns the configuration of :func:`protocol` with the settings of a recipe that fit the
+    network and the data, and with widths for :obj:`BUDGET` parameters, so that a host and the host
+    with FOG have the same number; given ``values`` come first."""
     checks.one_of("train", "recipe", name, RECIPES)
+    text = files("fognn.experiments").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    usual: dict[str, Any] = yaml.safe_load(text)
     given = {setting_name(key): value for key, value in (values or {}).items()}
     of_data = {key: value for key, value in given.items() if key.startswith("data.")}
     base = protocol(data, model, seed, of_data, opened)
     if few_shot(base.data):
         raise ValueError(f"train: recipe must be None for images, got {name!r}")
-    if is_user_data(base.data):
-        opened = opened or open_data(base.data)
-    text = files("fognn.experiments").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    usual: dict[str, Any] = yaml.safe_load(text)
-    if opened is not None and opened.nodes is not None:
-        del usual["data.rwse"], usual["training.batch_size"]
-    epochs = given.get("training.epochs", usual["training.epochs"])
-    if isinstance(epochs, int):
-        usual["training.warmup"] = min(usual["training.warmup"], epochs // 4)
-    if given.get("training.schedule", "cosine") != "cosine":
-        del usual["training.warmup"], usual["training.min_lr"]
-    config = base.with_values({k: v for k, v in usual.items() if not k.startswith("model.")})
-    config = config.with_values(of_data)
-    task = task_of(config.data, opened)
-    if task is not None and not is_python_name(config.model.name):
-        network = config.model.name
-        fitting = {k: v for k, v in usual.items() if _fits(k, network, task)} | given
-        settings = {
-            k.removeprefix("model."): v for k, v in fitting.items() if k.startswith("model.")
-        }
-        if opened is not None and "norm" in config.model.settings:
-            settings = {"norm": config.model.settings["norm"], **settings}  # for sampled neighbours
-        if not settings.keys() & set(_WIDTHS):
-            host = network.removesuffix("+fog")
-            shared = {key: value for key, value in settings.items() if key not in FOG_SETTINGS}
-            settings |= budget_settings(host, task, BUDGET, **shared)[network]
-        settings.setdefault("channels", 36)
-        # All settings, so that none is taken from the paper's row.
-        settings |= default_settings(network, settings)
-        config = dataclasses.replace(config, model=ModelConfig(network, settings))
-    return config.with_values(given)
+    own = {key: value for key, value in usual.items() if key.startswith("model.")}
+    others = {key: value for key, value in (usual | given).items() if key not in own}
+    config = base.with_values(others)
+    network, task = config.model.name, task_of(config.data, opened)
+    if task is None or is_python_name(network):
+        return config
+    fitting = {key: value for key, value in own.items() if _fits(key, network, task)} | given
+    settings = {k.removeprefix("model."): v for k, v in fitting.items() if k.startswith("model.")}
+    if "channels" not in settings:
+        shared = {key: value for key, value in settings.items() if key not in FOG_SETTINGS}
+        host = network.removesuffix("+fog")
+        settings = budget_settings(host, task, BUDGET, **shared)[network] | settings
+    # All settings, so that none is taken from the paper's row.
+    settings |= default_settings(network, settings)
+    return dataclasses.replace(config, model=ModelConfig(network, settings))
 
 
 def _fits(setting: str, model: str, task: Task) -> bool:
