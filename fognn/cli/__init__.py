@@ -3,7 +3,8 @@ r"""The command ``fognn``: each command parses its arguments, calls one function
 Commands import their function when they are called, so that ``fognn --help`` does not import torch.
 """
 
-from fognn.cli import data, paper, run  # noqa: F401, they register their commands
+# They register their commands, in the order of fognn --help.
+from fognn.cli import run, paper, data  # noqa: F401, I001
 from fognn.cli.options import app, main
 
 __all__ = ["app", "main"]

@@ -17,7 +17,6 @@ def data(
     output: Path | None = Option(
         None, "--output", "-o", help="The .png or .html file to draw. [NAME.png]"
     ),
-    seed: int = Option(0, help="Seed that selects the graphs to draw."),
     smiles_column: str = Option("smiles", help="csv file: the column of the SMILES strings."),
     target_column: str | None = Option(None, help="csv file: the column to learn."),
     skip_bad: bool = Option(False, "--skip-bad", help="csv file: skip lines that give no graph."),
@@ -47,9 +46,9 @@ def data(
         if split is not None:
             raise BadParameter("--split is for the paper's datasets")
         columns = (smiles_column, target_column, skip_bad)
-        lines = report_user_data(name, *columns, data_folder, draw, output, seed)
+        lines = report_user_data(name, *columns, data_folder, draw, output)
     else:
-        lines = report_dataset(dataset_info(name), split, data_folder, draw, output, seed)
+        lines = report_dataset(dataset_info(name), split, data_folder, draw, output)
     for line in lines:
         print(line, flush=True)
 

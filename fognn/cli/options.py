@@ -98,8 +98,7 @@ _SETTINGS: dict[str, tuple[type, str, str]] = {
 
 
 def setting_options(command: Callable[..., None]) -> Callable[..., None]:
-    r"""Decorator that adds these options and ``--set`` to a command, which gets the given settings
-    as a dict ``settings``, by their dotted names."""
+    """Adds these options and ``--set`` to a command, which gets the given settings as a dict."""
     keys = {name.replace(".", "_"): name for name in _SETTINGS}
     kinds = [Annotated[kind | None, Option(o, help=text)] for kind, o, text in _SETTINGS.values()]
     options = [
@@ -144,12 +143,7 @@ def count_of(workers: str) -> Any:
 
 
 def numbers(name: str, text: str | None) -> list[float] | None:
-    r"""Returns the numbers of an option, such as ``0.003,0.001``.
-
-    Args:
-        name (str): The option, for the message of an error: ``"compare: rates"``.
-        text (str, optional): Its value.
-    """
+    """Returns the numbers of an option, such as ``0.003,0.001``."""
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError as error:

@@ -144,6 +144,24 @@ def table(
 
 
 @app.command()
+def report(
+    output: Path = Option(..., "--output", "-o", help="The folder to write."),
+    runs: list[Path] | None = Argument(None, metavar="[RUN]...", help="Run folders to compare."),
+    results: options.Results = Path("results"),
+) -> None:
+    """Build a report that opens from disk: the site of all ledgers, or a comparison of runs.
+
+    \b
+    Examples:
+      fognn report -o report
+      fognn report runs/zinc/gcn-seed0 runs/zinc/gcn+fog-seed0 -o comparison
+    """
+    from fognn.report.site import build_run_report, build_site
+
+    print(build_run_report(runs, output) if runs else build_site(results, output))
+
+
+@app.command()
 def verify(
     tables: list[str] | None = Argument(None, metavar="[TABLE]...", help=f"Some of {_TABLES}."),
     everything: bool = Option(False, "--all", help="All tables."),
@@ -183,21 +201,3 @@ def verify(
     print(f"{count} agree with the ledger to the last printed digit")
     if not all(outcomes):
         raise Exit(1)
-
-
-@app.command()
-def report(
-    output: Path = Option(..., "--output", "-o", help="The folder to write."),
-    runs: list[Path] | None = Argument(None, metavar="[RUN]...", help="Run folders to compare."),
-    results: options.Results = Path("results"),
-) -> None:
-    """Build a report that opens from disk: the site of all ledgers, or a comparison of runs.
-
-    \b
-    Examples:
-      fognn report -o report
-      fognn report runs/zinc/gcn-seed0 runs/zinc/gcn+fog-seed0 -o comparison
-    """
-    from fognn.report.site import build_run_report, build_site
-
-    print(build_run_report(runs, output) if runs else build_site(results, output))

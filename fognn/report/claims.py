@@ -20,8 +20,6 @@ from fognn.experiments.tables import TABLES
 from fognn.experiments.wording import CLAIMS, METRICS, NONE, joined, pluralize
 from fognn.report.forms import Table
 
-__all__ = ["RULE", "Comparison", "Judgement", "claims_table", "judge", "read_frames"]
-
 RULE = (
     "A claim is a set of comparisons between two networks, each over the seeds that both have. It "
     "holds here if all of them are measured and the 95 % interval of every difference lies on the "

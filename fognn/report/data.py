@@ -17,8 +17,6 @@ from fognn.data.statistics import count, describe, joined, statistics
 from fognn.report.drawings import check_picture, save_drawing
 from fognn.report.forms import text_table
 
-__all__ = ["report_dataset", "report_datasets", "report_user_data", "statistics_rows"]
-
 _IMAGES = 8  # of each class
 _DRAWN = 500  # nodes of a graph that is drawn without -o
 
@@ -36,7 +34,6 @@ def report_dataset(
     data: str | Path | None = None,
     draw: int = 0,
     output: Path | None = None,
-    seed: int = 0,
 ) -> Iterator[str]:
     r"""Gives the statistics of a dataset beside the published ones, then draws a few graphs."""
     if output is not None:
@@ -54,7 +51,7 @@ def report_dataset(
         counts.append(count(dataset))
         columns[name] = statistics(counts[-1])
         if name == chosen[0]:
-            items, captions = _choose(dataset, draw, seed)
+            items, captions = _choose(dataset, draw)
         del dataset  # PATTERN and TSP are large: one split at a time
     if chosen == known:
         columns["all"] = statistics(joined(counts))
@@ -80,7 +77,6 @@ def report_user_data(
     data: str | Path | None = None,
     draw: int = 0,
     output: Path | None = None,
-    seed: int = 0,
 ) -> Iterator[str]:
     r"""Describes the user's data, then draws a few of the graphs."""
     if output is not None:
@@ -104,7 +100,7 @@ def report_user_data(
     yield text_table(header, rows, right=[1])
     small = max(graph.num_nodes or 0 for graph in graphs) <= _DRAWN
     if draw and (small or output):
-        items, captions = _choose(graphs, draw, seed)
+        items, captions = _choose(graphs, draw)
         path = output or Path(
             f"{title.removeprefix(PREFIX).replace('/', '-').partition('.')[0]}.png"
         )
@@ -144,9 +140,9 @@ def _table(
     return header, rows
 
 
-def _choose(dataset: Any, draw: int, seed: int) -> tuple[Sequence[Any], list[str]]:
+def _choose(dataset: Any, draw: int) -> tuple[Sequence[Any], list[str]]:
     r"""Returns some graphs, or the images of some classes, and their captions."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     if isinstance(dataset, ImageSet):
         classes = torch.randperm(len(dataset.classes), generator=generator)[:draw].tolist()
         members = [(dataset.labels == label).nonzero()[:_IMAGES, 0] for label in classes]

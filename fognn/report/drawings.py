@@ -18,8 +18,6 @@ from fognn.report.forms import save_page, shortened, text_table
 from fognn.training.few_shot_prediction import FewShotPrediction
 from fognn.utils.files import user_path, write_whole
 
-__all__ = ["KINDS", "answers_table", "check_picture", "save_answers", "save_drawing"]
-
 KINDS = {
     "pattern": "Nodes on a circle, coloured by label: which belong to the pattern?",
     "cluster": "Nodes on a circle, coloured by label, the block.",

@@ -15,17 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from fognn import __version__
 from fognn.utils.files import user_path, write_whole
 
-__all__ = [
-    "FORMS",
-    "Table",
-    "capital",
-    "check_output",
-    "save_page",
-    "shortened",
-    "text_table",
-    "write_pages",
-]
-
 FORMS = ("text", "markdown", "latex", "csv")
 _WIDTH = 100  # of sentences, in letters
 _LATEX = str.maketrans(
@@ -137,15 +126,8 @@ def check_output(output: str | Path) -> Path:
 
 
 def write_pages(output: str | Path, pages: Iterable[tuple[str, str, dict[str, Any]]]) -> Path:
-    r"""Writes a folder of pages with the script of their plots. Other files stay as they are.
-
-    Args:
-        output (str or Path): The folder; see :func:`check_output`.
-        pages (iterable): The name of each page without its suffix, its template and its context.
-
-    Returns:
-        The page ``index.html``.
-    """
+    """Writes a folder of pages, each with its name, template and context, and the script of their
+    plots; other files stay as they are. Returns ``index.html``."""
     from plotly.offline import get_plotlyjs
 
     output, pages = check_output(output), list(pages)

@@ -6,15 +6,13 @@ from typing import Any
 from fognn.experiments.rows import get_row
 from fognn.experiments.wording import joined
 
-__all__ = ["notes_of"]
-
 _EPOCHS = {"last": "the last epoch", "best": "the epoch with the best validation metric"}
 _AVERAGES = {
     "batches": "averaged over batches, as in the public benchmark",
     "items": "over all items at once",
 }
 # Where the paper's equations are not what its figures, or its parameter counts, say.
-_READINGS = {
+_VARIANTS = {
     "GCN": "The paper's figures of GCN are quoted from the public benchmark, which takes the mean "
     "over neighbours; GCN+FOG has the symmetric norm of the paper's equation here, and is compared "
     "with GCN of the same norm where that was run. Which norm the printed GCN+FOG has is not "
@@ -79,11 +77,11 @@ def notes_of(
         )
     of_the_paper = any(paper.table is not None for paper in papers)
     if any(line.ours for line in lines) and of_the_paper:
-        notes.append("†: ours, not in the paper: another reading, or other settings.")
+        notes.append("†: ours, not in the paper: a variant, or other settings.")
     elif any(line.ours for line in lines):
         notes.append("†: other settings than the row's.")
     hosts = {paper.model.removesuffix("+FOG") for paper in papers if of_the_paper}
-    notes += [text for name, text in _READINGS.items() if name in hosts]
+    notes += [text for name, text in _VARIANTS.items() if name in hosts]
     if any(line.off for line in lines):
         notes.append("!: more than 3 printed s.d., or 5 %, away from the paper; docs/results.md.")
     return [*notes, *(f"{number}: {', '.join(changed)}." for changed, number in numbers.items())]

@@ -14,8 +14,6 @@ from fognn.experiments.tables import TABLES
 from fognn.experiments.wording import METRICS
 from fognn.report.forms import capital
 
-__all__ = ["Figure", "curves_figure", "effect_figure", "results_figure"]
-
 _HOST, _FOG, _PAPER, _INK = "var(--line-0)", "var(--line-1)", "var(--soft)", "var(--ink)"
 _LINES = [f"var(--line-{number})" for number in range(6)]
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

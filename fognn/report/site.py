@@ -19,8 +19,6 @@ from fognn.report.plots import curves_figure, effect_figure, results_figure
 from fognn.report.tables import comparisons_table, paper_tables, rates_tables, read_comparisons
 from fognn.training.settings import flat
 
-__all__ = ["build_run_report", "build_site", "write_comparisons"]
-
 Page = tuple[str, str, dict[str, Any]]  # name, template, context
 Part = dict[str, Any]  # of a page: a table, figures, runs
 _CLAIM = ["better, says the paper", "than", "advantage here", "95 % interval", "pairs"]
@@ -30,13 +28,8 @@ _SAME = ("seed", "machine.", "data.folder")
 
 
 def build_site(results: str | Path, output: str | Path) -> Path:
-    r"""Writes the site: a front page with the paper's claims, a page for each table, one for the
-    comparisons on other data, and one for the runs that are in no table. Returns the front page.
-
-    Args:
-        results (str or Path): The folder with the ledgers. Nothing else is read.
-        output (str or Path): The folder to write, see :func:`fognn.report.forms.write_pages`.
-    """
+    """Writes the site of the ledgers: a front page with the paper's claims, a page for each table,
+    one for the comparisons on other data, and one for the runs that are in no table."""
     check_output(output)
     return write_pages(output, _site(readable(results)))
 
@@ -62,12 +55,7 @@ def _site(results: Path) -> Iterator[Page]:
 
 
 def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
-    r"""Writes a page that compares finished runs: their table, curves, settings and commands.
-
-    Args:
-        runs (sequence of str or Path): The run folders.
-        output (str or Path): The folder to write, as in :func:`build_site`.
-    """
+    """Writes a page that compares finished runs: their table, curves, settings and commands."""
     check_output(output)
     entries = [ledger_entry(Path(folder)) for folder in runs]
     labels = list(dict.fromkeys(entry.label for entry in entries))
@@ -77,13 +65,7 @@ def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
 
 
 def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path:
-    r"""Writes the page of one or several comparisons, side by side, and returns it.
-
-    Args:
-        answers (CompareResult or list): Results of :func:`fognn.compare`.
-        output (str or Path): The folder to write, as in :func:`build_site`.
-        title (str, optional): The title. (default: the data and the hosts)
-    """
+    """Writes the page of one or several results of :func:`fognn.compare`, side by side."""
     answers = answers if isinstance(answers, list | tuple) else [answers]
     parts = [
         _comparison(number, one.frame, one.sentence, one.notes, one.about)

@@ -20,15 +20,6 @@ from fognn.report.forms import FORMS, Table, text_table
 from fognn.report.notes import notes_of
 from fognn.utils import checks
 
-__all__ = [
-    "comparisons_table",
-    "paper_tables",
-    "rates_tables",
-    "read_comparisons",
-    "report_models",
-    "report_table",
-]
-
 
 def report_table(
     table: str,
@@ -38,15 +29,8 @@ def report_table(
     over: str | None = None,
     minus: str | None = None,
 ) -> str:
-    r"""Returns a table of the paper beside the measurement, or one of our own, from the ledgers.
-
-    Args:
-        table (str): One of :obj:`fognn.experiments.tables.TABLES`, ``"claims"``, ``"rates"`` or
-            ``"compare"``. A table of two datasets is printed as two.
-        results (Path, optional): The folder of the ledgers. (default: :obj:`results`)
-        form (str, optional): One of :obj:`fognn.report.forms.FORMS`. (default: :obj:`"text"`)
-        at, over, minus (str, optional): As in :func:`fognn.experiments.results.table_frame`.
-    """
+    """Returns a table of the paper beside the measurement, or one of our own, from the ledgers, in
+    one of :obj:`fognn.report.forms.FORMS`; a table of two datasets as two."""
     checks.one_of("table", "form", form, FORMS)
     results = readable(results)
     if table in ("claims", "rates", "compare"):
@@ -206,8 +190,7 @@ _COMPARE = ["data", "host", "metric", "alone", "with FOG", "FOG − host", "95 %
 
 
 def read_comparisons(results: Path) -> dict[str, pd.DataFrame]:
-    r"""Reads the networks of each comparison with the learning rates that were chosen, see
-    :func:`fognn.experiments.results.compare_frame`."""
+    """Reads the networks of each comparison with the learning rates that were chosen."""
     found = {}
     for file in sorted((results / "compare").glob("*.jsonl")):
         table = COMPARE + file.stem
