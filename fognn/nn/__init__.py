@@ -1,7 +1,6 @@
 r"""Layers with weights: FOG, its five hosts, the wrapper that joins them, and blocks."""
 
-from fognn.nn.block import Block
-from fognn.nn.feed_forward import FeedForward
+from fognn.nn.block import Block, FeedForward
 from fognn.nn.few_shot import AdjacencyMLP, DenseFOG, FewShotLayer, ImageEncoder
 from fognn.nn.fog import FOG, fog_widths
 from fognn.nn.fog_controls import FOGControl

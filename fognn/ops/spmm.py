@@ -1,4 +1,5 @@
-r"""Sums, means and maxima over the in-edges of each node, without a tensor of edges x channels.
+r"""Sums, means, maxima and softmax over the in-edges of each node, without a tensor of the size of
+edges x channels.
 
 .. math::
     \mathbf{y}_v = \sum_{u \in \mathcal{N}(v)} w_{vu} \, \mathbf{x}_u
@@ -179,3 +180,44 @@ def _segment_sum_backward(ctx, grad):  # type: ignore[no-untyped-def]
 
 
 _segment_sum.register_autograd(_segment_sum_backward, setup_context=_segment_sum_setup)
+
+
+def edge_softmax(adj: Adjacency, score: Tensor) -> Tensor:
+    r"""Normalises edge scores over the in-edges of each node, separately for each channel.
+
+    .. math::
+        \alpha_{vu} = \frac{\exp(s_{vu})}{\sum_{j \in \mathcal{N}(v)} \exp(s_{vj})}
+
+    Args:
+        adj (Adjacency): The graph.
+        score (torch.Tensor): The scores, ``[num_edges, heads]``, in the order of ``adj``.
+    """
+    return _edge_softmax(score.contiguous(), adj.ptr)
+
+
+@torch.library.custom_op("fognn::edge_softmax", mutates_args=())
+def _edge_softmax(score: Tensor, ptr: Tensor) -> Tensor:
+    row = rows_of(ptr, score.size(0))
+    every_edge = torch.arange(score.size(0), dtype=ptr.dtype, device=ptr.device)
+    highest = kernels.max_rows(score, ptr, every_edge)[0]
+    alpha = (score - highest.index_select(0, row)).exp_()
+    return alpha.div_(kernels.sum_rows(alpha, ptr, every_edge, None).index_select(0, row))
+
+
+@_edge_softmax.register_fake
+def _(score, ptr):  # type: ignore[no-untyped-def]
+    return torch.empty_like(score)
+
+
+def _edge_softmax_setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
+    ctx.save_for_backward(output, inputs[1])
+
+
+def _edge_softmax_backward(ctx, grad):  # type: ignore[no-untyped-def]
+    alpha, ptr = ctx.saved_tensors
+    product = alpha * grad
+    total = _segment_sum(product, ptr)
+    return product - alpha * total.index_select(0, rows_of(ptr, alpha.size(0))), None
+
+
+_edge_softmax.register_autograd(_edge_softmax_backward, setup_context=_edge_softmax_setup)
