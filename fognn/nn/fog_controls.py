@@ -40,25 +40,13 @@ class FOGControl(FOG):
 
         \textrm{own:} \quad & \mathbf{W}_{vu} \Big( \mathbf{a}_v \, \Vert \, \mathbf{b}_v \Big)
 
-    * ``"kron"`` is :class:`FOG` itself.
-    * ``"kron-mean"`` has the mean over neighbours in place of the sum. It has the parameters of
-      FOG. A node without neighbours has a mean of zero.
-    * ``"kron-neighbours"`` multiplies each neighbour with itself; the centre does not occur. The
-      left factor is that of the neighbour as a centre, through :math:`\mathbf{W}_1`, the right one
-      that of it as a neighbour, through :math:`\mathbf{W}_1` and :math:`\mathbf{W}_2`. It has the
-      parameters of FOG.
-    * ``"hadamard"`` has the elementwise product, the diagonal of the Kronecker product. Both
-      factors are those of FOG with equal widths, :math:`C_{h1} = C_{h2}`, each with its own norm
-      and activation. :math:`\mathbf{W}_{vu}` has :math:`C_{h1}` input channels.
-    * ``"concat"`` has no product. :math:`\mathbf{W}_{vu}` has :math:`C_{h1} + C_{h2}` input
-      channels.
-    * ``"own"`` is ``"concat"`` without neighbours: no edge is used, and what is left of FOG are its
-      Linears, norms and activations. It has the parameters of ``"concat"``.
-
-    In the others, a node without neighbours has a zero in place of the sum over neighbours. In all
-    of them :math:`\mathbf{W}_{vu}` has a bias. At equal widths ``"hadamard"``, ``"concat"`` and
-    ``"own"`` have fewer parameters than FOG; :func:`fognn.models.equal_size` solves the widths for
-    equal numbers.
+    ``"kron"`` is :class:`FOG` itself. ``"kron-neighbours"`` multiplies each neighbour with itself:
+    its factor as a centre with that as a neighbour. ``"own"`` is ``"concat"`` without neighbours:
+    what is left of FOG are its Linears, norms and activations. A node without neighbours has zeros
+    in place of a sum or mean. All have the bias of :math:`\mathbf{W}_{vu}`, whose input channels
+    are :math:`C_{h1} C_{h2}` for the Kronecker products, :math:`C_{h1} = C_{h2}` for
+    ``"hadamard"``, and :math:`C_{h1} + C_{h2}` for ``"concat"`` and ``"own"``;
+    :func:`fognn.models.equal_size` solves the widths for equal numbers of parameters.
 
     Args:
         in_channels (int): As in :class:`FOG`.
