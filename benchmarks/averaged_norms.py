@@ -21,7 +21,7 @@ from torch.optim.swa_utils import update_bn
 
 from fognn.nn import FOG
 from fognn.training.checkpoint import load_run
-from fognn.training.data import open_split
+from fognn.training.data import RunData
 from fognn.training.environment import make_fabric, without_denormals
 from fognn.training.objective import evaluate_model, forward_batch
 
@@ -45,16 +45,16 @@ def row_of(name: str, split: str) -> dict[str, Any]:
     net, config, task = load_run(name)
     if task is None:
         raise ValueError(f"{name} must be a network for graphs, got one for few-shot images")
-    fabric, loader = make_fabric(config), open_split(config, split)
+    fabric, data = make_fabric(config), RunData(config)
+    loader = data.loader(split)
 
     def figure() -> float:
-        scores = evaluate_model(net, loader, config.training, task.out_channels, fabric)
-        return scores["batches"]
+        return evaluate_model(net, loader, data, fabric)["batches"]
 
     norms = [m for fog in net.modules() if isinstance(fog, FOG) for m in fog.modules()]
     dead = sum(int((m.running_var < 1e-6).sum()) for m in norms if isinstance(m, BatchNorm1d))
     running = figure()
-    update_bn(open_split(config, "train"), Answers(net))
+    update_bn(data.loader("train"), Answers(net))
     averaged = figure()
     return {
         "network": name,

@@ -55,9 +55,9 @@ def shares(config: Config) -> dict[str, float]:
     bare, pairs = Bare(config), []
 
     class Clock(loop.RunProgress):
-        def epoch(self, number: int, first: int) -> None:
+        def epoch(self, number: int) -> None:
             self.start = time.perf_counter()
-            super().epoch(number, first)
+            super().epoch(number)
 
         def end(self, row: dict[str, Any]) -> None:
             super().end(row)

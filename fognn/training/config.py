@@ -30,6 +30,8 @@ __all__ = [
     "setting_names",
 ]
 
+# Metrics of the order of all items, which a single batch does not have.
+RANKING = ("roc_auc", "average_precision")
 # YAML 1.1 reads 1e-3, without a point, as a text, so numbers are not strict.
 Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]
 Positive = Annotated[Number, Field(gt=0)]

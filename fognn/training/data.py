@@ -1,10 +1,11 @@
-r"""Loaders for the splits of a run."""
+r"""The data of a run: their task, and loaders for their splits."""
 
 import hashlib
 import math
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -15,37 +16,118 @@ from fognn.data.catalog import DatasetInfo, dataset_info
 from fognn.data.episodes import Episodes, Tasks
 from fognn.data.generators import SPLIT_SIZES
 from fognn.data.images import ImageSet
-from fognn.data.pack import Pack
 from fognn.data.user_data import RWSE, random_walk_transform
 from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
 from fognn.training.user_data import (
-    check_user_data,
     is_user_data,
+    judged_by_accuracy,
     open_data,
     user_splits,
     user_task,
 )
 
-__all__ = [
-    "FOLDS",
-    "PLAIN_ZINC",
-    "data_fingerprint",
-    "few_shot",
-    "fingerprint",
-    "folded",
-    "folds_of",
-    "joint_fingerprint",
-    "notes_of",
-    "open_split",
-    "queries_of",
-    "splits_of",
-    "task_of",
-]
-
 # The paper's study of limitations uses ZINC with the same type for every atom.
 PLAIN_ZINC = "ZINC-without-node-features"
 FOLDS = 10
+
+
+class RunData:
+    r"""The data of a run. The user's are opened here, if they are not open, and only once."""
+
+    def __init__(self, config: Config, user: UserData | None = None) -> None:
+        if user is None and is_user_data(config.data):
+            user = open_data(config.data)
+        self.run, self.config, self.user = config, config.data, user
+        self.few_shot = user is None and _entry(config.data).kind == "images"
+        # Of images: the number of queries of an episode.
+        self.queries = config.data.n_query if self.few_shot else None
+
+    @cached_property
+    def task(self) -> Task | None:
+        r"""The inputs and outputs of the networks; :obj:`None` for few-shot images."""
+        return task_of(self.config, self.user)
+
+    @property
+    def classes(self) -> int:
+        r"""The number of outputs of a network."""
+        return self.config.n_way if self.task is None else self.task.out_channels
+
+    @cached_property
+    def std(self) -> Tensor | None:
+        r"""The standard deviation of each value of the task, for the loss."""
+        return None if self.task is None or not self.task.std else torch.tensor(self.task.std)
+
+    @property
+    def folds(self) -> int:
+        r"""The number of folds that the run trains one after another; 0 for a single run."""
+        if self.config.fold is not None:
+            return 0
+        if self.user is None:
+            return 0 if _entry(self.config).splits else FOLDS
+        return self.user.num_splits if self.config.split == "all" else 0
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        r"""The names of the splits. A held-out fold without ``holdout`` is ``"val"`` and not
+        ``"test"``, because it is evaluated in every epoch."""
+        if self.user is None and not _entry(self.config).splits and not self.config.holdout:
+            return ("train", "val")
+        return ("train", "val", "test")
+
+    def notes(self) -> list[str]:
+        r"""Returns what was found in the user's data, for the user; nothing for other datasets."""
+        if self.user is None:
+            return []
+        found = user_splits(self.config, self.user)
+        sizes = ", ".join(f"{len(items):,} {split}" for split, items in found.items())
+        count = self.user.num_splits
+        of = f" (number {self.config.fold or 1} of {count})" if count > 1 else ""
+        why = judged_by_accuracy(self.run, self.user)
+        return [*self.user.notes, f"split: {sizes}{of}", *([why] if why else [])]
+
+    def loader(self, split: str, rank: int = 0, world_size: int = 1) -> Any:
+        r"""Returns the loader of a split: ``"train"``, shuffled with the run's seed, of which each
+        rank loads a part of each batch, or ``"val"`` or ``"test"``."""
+        if split not in self.splits:
+            raise ValueError(f"split must be one of {', '.join(self.splits)}, got {split!r}")
+        config, size, train = self.config, self.run.training.batch_size, split == "train"
+        rank, world_size = (rank, world_size) if train else (0, 1)
+        if self.few_shot:
+            if config.rwse:
+                raise ValueError(f"config: data.rwse must be 0 for images, got {config.rwse}")
+            images = _entry(config).open(split, config.folder)
+            seed = self.run.seed if train else config.seed
+            episodes = self.run.training.steps * size if train else config.episodes
+            return EpisodeLoader(images, config, episodes, size, seed, train, rank, world_size)
+        options: dict[str, Any] = {
+            "batch_size": size // world_size,
+            "shuffle": train,
+            "seed": self.run.seed,
+            "rank": rank,
+            "world_size": world_size,
+        }
+        if self.user is None:
+            return PackedLoader(_graphs(config, split), **options)
+        items = user_splits(config, self.user)[split]
+        if self.user.nodes is None:
+            graphs = self.user.encoded(config.rwse)
+            return PackedLoader([graphs[item] for item in items.tolist()], **options)
+        graph = self.user.packed(config.rwse)
+        mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
+        mask[items] = True
+        if config.neighbors is None:
+            return FullGraphLoader(graph, mask)
+        return NeighborLoader(graph, mask, config.neighbors, **options)
+
+    def fingerprint(self) -> str:
+        r"""Returns the checksum of all data of the run, as in its
+        :class:`~fognn.training.Result`."""
+        parts = [
+            RunData(self.run.with_values({"data.fold": fold}), self.user).fingerprint()
+            for fold in range(1, self.folds + 1)
+        ]
+        return joint_fingerprint(parts or [fingerprint(self.loader(s)) for s in self.splits])
 
 
 def few_shot(data: DataConfig) -> bool:
@@ -53,97 +135,24 @@ def few_shot(data: DataConfig) -> bool:
     return not is_user_data(data) and _entry(data).kind == "images"
 
 
-def queries_of(data: DataConfig) -> int | None:
-    r"""Returns the number of queries of an episode; :obj:`None` for graphs."""
-    return data.n_query if few_shot(data) else None
-
-
-def folded(data: DataConfig) -> bool:
-    r"""Returns whether the dataset has folds instead of splits, or all of its splits are used as
-    folds."""
-    return data.split == "all" if is_user_data(data) else not _entry(data).splits
-
-
-def folds_of(config: DataConfig, data: UserData | None = None) -> int:
-    r"""Returns the number of folds that a run trains one after another; 0 for a single run."""
-    if not folded(config) or config.fold is not None:
-        return 0
-    return (data or open_data(config)).num_splits if is_user_data(config) else FOLDS
-
-
-def task_of(config: DataConfig, data: UserData | None = None) -> Task | None:
-    r"""Returns the task of a dataset, the inputs and outputs of its networks; :obj:`None` for
-    few-shot images. The user's data are opened here if they are not open."""
+def task_of(config: DataConfig, user: UserData | None = None) -> Task | None:
+    r"""Returns the task of a dataset, see :attr:`RunData.task`."""
     if is_user_data(config):
-        return user_task(config, data or open_data(config))
+        return user_task(config, user or open_data(config))
     entry = _entry(config)
     if entry.kind == "images":
         return None
     return replace(TASKS[entry.name.lower()], encodings=config.rwse)
 
 
-def notes_of(config: DataConfig, data: UserData | None = None) -> list[str]:
-    r"""Returns what was found in the user's data, for the user; nothing for other datasets."""
-    if not is_user_data(config):
-        return []
-    data = data or open_data(config)
-    found = user_splits(config, data)
-    sizes = ", ".join(f"{len(items):,} {split}" for split, items in found.items())
-    of = f" (number {config.fold or 1} of {data.num_splits})" if data.num_splits > 1 else ""
-    return [*data.notes, f"split: {sizes}{of}"]
+def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -> Any:
+    r"""Returns the loader of one split, see :meth:`RunData.loader`."""
+    return RunData(config).loader(split, rank, world_size)
 
 
-def open_split(
-    config: Config,
-    split: str,
-    rank: int = 0,
-    world_size: int = 1,
-    data: UserData | None = None,
-) -> Any:
-    r"""Returns the loader of a split: ``"train"``, shuffled with the run's seed, of which each rank
-    loads a part of each batch, or ``"val"`` or ``"test"``. The user's data are opened here if they
-    are not open."""
-    source, size = config.data, config.training.batch_size
-    if split not in splits_of(source):
-        raise ValueError(f"split must be one of {', '.join(splits_of(source))}, got {split!r}")
-    train = split == "train"
-    ranks = (rank, world_size) if train else (0, 1)
-    if few_shot(source):
-        if source.rwse:
-            raise ValueError(f"config: data.rwse must be 0 for images, got {source.rwse}")
-        images = _entry(source).open(split, source.folder)
-        seed = config.seed if train else source.seed
-        episodes = config.training.steps * size if train else source.episodes
-        return EpisodeLoader(images, source, episodes, size, seed, train, *ranks)
-    options: dict[str, Any] = {
-        "batch_size": size // ranks[1],
-        "shuffle": train,
-        "seed": config.seed,
-        "rank": ranks[0],
-        "world_size": ranks[1],
-    }
-    if not is_user_data(source):
-        return PackedLoader(_graphs(source, split), **options)
-    data = data or open_data(source)
-    check_user_data(config, data)
-    items = user_splits(source, data)[split]
-    if data.nodes is None:
-        graphs = data.encoded(source.rwse)
-        return PackedLoader([graphs[item] for item in items.tolist()], **options)
-    graph = data.packed(source.rwse)
-    mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
-    mask[items] = True
-    if source.neighbors is None:
-        return FullGraphLoader(graph, mask)
-    return NeighborLoader(graph, mask, source.neighbors, **options)
-
-
-def splits_of(data: DataConfig) -> tuple[str, ...]:
-    r"""Returns the names of the splits. A held-out fold without ``holdout`` is ``"val"`` and not
-    ``"test"``, because it is evaluated in every epoch."""
-    if folded(data) and not is_user_data(data) and not data.holdout:
-        return ("train", "val")
-    return ("train", "val", "test")
+def data_fingerprint(config: Config, user: UserData | None = None) -> str:
+    r"""Returns the checksum of all data of a run, see :meth:`RunData.fingerprint`."""
+    return RunData(config, user).fingerprint()
 
 
 def joint_fingerprint(parts: Iterable[str]) -> str:
@@ -151,39 +160,23 @@ def joint_fingerprint(parts: Iterable[str]) -> str:
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
 
-def data_fingerprint(config: Config, data: UserData | None = None) -> str:
-    r"""Returns the checksum of all data of a run, as in its :class:`~fognn.training.Result`."""
-    if data is None and is_user_data(config.data):
-        data = open_data(config.data)
-    if count := folds_of(config.data, data):
-        folds = (config.with_values({"data.fold": fold}) for fold in range(1, count + 1))
-        return joint_fingerprint(data_fingerprint(fold, data) for fold in folds)
-    return joint_fingerprint(
-        fingerprint(open_split(config, split, data=data)) for split in splits_of(config.data)
-    )
-
-
 def fingerprint(loader: Any) -> str:
     r"""Returns a checksum of the graphs, or images, of a loader."""
-    if isinstance(loader, PackedLoader):
-        tensors = _tensors(loader.pack)
-    elif isinstance(loader, FullGraphLoader | NeighborLoader):
-        tensors = [*_tensors(loader.graph.pack), loader.mask]
-    else:
-        assert isinstance(loader, EpisodeLoader)
+    tensors: list[Any]
+    if isinstance(loader, EpisodeLoader):
         tensors = [loader.images.images, loader.images.labels]
+    else:
+        pack = loader.pack if isinstance(loader, PackedLoader) else loader.graph.pack
+        tensors = [pack.num_nodes, pack.edges.source, pack.edges.in_degree]
+        # PyG's order of attributes differs between processes. Encodings are computed from the
+        # edges, and the last bits depend on the machine.
+        tensors += [pack.columns[name].values for name in sorted(pack.columns) if name != RWSE]
+        tensors += [] if isinstance(loader, PackedLoader) else [loader.mask]
     digest = 0
     for tensor in tensors:
         if isinstance(tensor, Tensor):
             digest = zlib.crc32(tensor.contiguous().numpy().tobytes(), digest)
     return f"{digest:08x}"
-
-
-def _tensors(pack: Pack) -> list[Any]:
-    # PyG's order of attributes differs between processes.
-    # Encodings are computed from the edges, and the last bits depend on the machine.
-    values = [pack.columns[name].values for name in sorted(pack.columns) if name != RWSE]
-    return [pack.num_nodes, pack.edges.source, pack.edges.in_degree, *values]
 
 
 @dataclass
@@ -225,9 +218,12 @@ def _entry(data: DataConfig) -> DatasetInfo:
 
 def _graphs(data: DataConfig, split: str) -> Any:
     entry = _entry(data)
-    if folded(data):
-        return _fold(data, split)
-    options = _transform(data)
+    # Encodings are kept in the dataset's processed file, whose name depends on them.
+    options: dict[str, Any] = {}
+    if data.rwse:
+        options["pre_transform"] = random_walk_transform(data.rwse)
+    if not entry.splits:
+        return _fold(data, split, IMDBMulti(data=data.folder, **options))
     if entry.generated:
         size = math.ceil(SPLIT_SIZES[entry.name][split] * data.fraction)
         options |= {"seed": data.seed, "num_graphs": size}
@@ -238,14 +234,7 @@ def _graphs(data: DataConfig, split: str) -> Any:
     return graphs[: math.ceil(len(graphs) * data.fraction)]
 
 
-def _transform(data: DataConfig) -> dict[str, Any]:
-    r"""Returns the argument of a dataset that adds encodings to its processed file, whose name
-    depends on them."""
-    return {"pre_transform": random_walk_transform(data.rwse)} if data.rwse else {}
-
-
-def _fold(data: DataConfig, split: str) -> Any:
-    graphs = IMDBMulti(data=data.folder, **_transform(data))
+def _fold(data: DataConfig, split: str, graphs: IMDBMulti) -> Any:
     folds = graphs.folds()
     number = data.fold
     if number is None or number > len(folds):

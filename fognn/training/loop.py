@@ -11,8 +11,7 @@ import torch
 from lightning_fabric import Fabric
 from torch.nn import Module
 
-from fognn.data import UserData
-from fognn.models import Task, count_parameters
+from fognn.models import count_parameters
 from fognn.training.checkpoint import (
     State,
     content_of,
@@ -21,15 +20,7 @@ from fognn.training.checkpoint import (
     write_checkpoint,
 )
 from fognn.training.config import Config
-from fognn.training.data import (
-    fingerprint,
-    joint_fingerprint,
-    notes_of,
-    open_split,
-    queries_of,
-    splits_of,
-    task_of,
-)
+from fognn.training.data import RunData, fingerprint, joint_fingerprint
 from fognn.training.environment import (
     commit,
     on_ranks,
@@ -38,7 +29,7 @@ from fognn.training.environment import (
     with_norms,
     without_denormals,
 )
-from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of, std_of
+from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of
 from fognn.training.optimizer import make_optimizer, make_schedule
 from fognn.training.progress import RunProgress, StopSignals
 from fognn.training.run_folder import Result, RunFolder, summarise
@@ -56,19 +47,18 @@ def fit_one(config: Config, folder: Path, **rest: Any) -> Result:
 
 @without_denormals()
 def _fit(fabric: Fabric, config: Config, folder: Path, rest: dict[str, Any]) -> Result:
-    user_data = rest["data"]
     # Before the folder is created, so that invalid settings or data leave no folder.
-    task = task_of(config.data, user_data)
-    net = untrained_model(config, task, rest["module"])
-    train = open_split(config, "train", fabric.global_rank, fabric.world_size, user_data)
-    val = open_split(config, "val", data=user_data)
+    data = RunData(config, rest.pop("data"))
+    net = untrained_model(config, data.task, rest["module"])
+    train = data.loader("train", fabric.global_rank, fabric.world_size)
+    val = data.loader("val")
     # The first rank alone writes files.
     again = rest.pop("again")
     run = RunFolder(folder, config, again) if fabric.is_global_zero else None
     # Each step seeds torch, which must not change the caller's random state.
     with run or nullcontext(), threads_of(config.machine), torch.random.fork_rng(devices=[]):
         fabric.barrier()
-        return _train(fabric, config, folder, run, task, net, train, val, **rest)
+        return _train(fabric, config, folder, run, data, net, train, val, **rest)
 
 
 def _train(
@@ -76,19 +66,17 @@ def _train(
     config: Config,
     folder: Path,
     run: RunFolder | None,
-    task: Task | None,
+    data: RunData,
     net: Module,
     train: Any,
     val: Any,
     *,
-    data: UserData | None,
     module: Module | None,
     command: str,
     quiet: bool,
     logger: str | None,
 ) -> Result:
-    training, std, queries = config.training, std_of(task), queries_of(config.data)
-    classes = config.data.n_way if task is None else task.out_channels
+    training = config.training
     net = with_norms(net, fabric)
     compiled: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
     adam = make_optimizer(config, net.parameters())
@@ -119,7 +107,7 @@ def _train(
 
     def evaluate(loader: Any) -> dict[str, float]:
         share_buffers(net, fabric)
-        return evaluate_model(model, loader, training, classes, fabric, std, queries)
+        return evaluate_model(model, loader, data, fabric)
 
     progress = RunProgress(config, len(train), len(state.history), quiet or run is None)
     weights, board = "" if module is None else first_weights(module, config), None
@@ -128,7 +116,7 @@ def _train(
         run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
         progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
         notes = [f"first weights: {weights}"] if weights else []
-        for note in [*notes_of(config.data, data), *notes]:
+        for note in [*data.notes(), *notes]:
             run.log(note)
             progress.note(note)
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
@@ -142,7 +130,7 @@ def _train(
         while not state.stopped:
             # Train for an epoch
             epoch, start = len(state.history), time.perf_counter()
-            meter = Meter(training, classes, fabric)
+            meter = Meter(training, data.classes, fabric)
             lr = adam.param_groups[0]["lr"]
             progress.epoch(epoch + 1)
             model.train()
@@ -150,7 +138,7 @@ def _train(
             for number, batch in enumerate(train):
                 torch.manual_seed(_step_seed(config.seed, epoch, number, fabric.global_rank))
                 prediction, target = forward_batch(model, fabric.to_device(batch))
-                loss = loss_of(training.loss, prediction, target, fabric, std)
+                loss = loss_of(training.loss, prediction, target, fabric, data.std)
                 value = loss.item()
                 if not math.isfinite(value):
                     raise _diverged(f"loss of epoch {epoch + 1}, batch {number + 1}", value, lr)
@@ -203,10 +191,10 @@ def _train(
                 if best:
                     # Before last.ckpt: after a kill in between, this epoch is trained again and
                     # writes the same file again.
-                    write_checkpoint(run.best, config, task, content)
+                    write_checkpoint(run.best, config, data.task, content)
                 content |= {"optimizer": adam.state_dict(), "schedule": schedule.state_dict()}
                 content |= {"data": mark, "state": state.to_dict()}
-                write_checkpoint(run.last, config, task, content)
+                write_checkpoint(run.last, config, data.task, content)
                 run.write_metrics(state.history)
             progress.end(row)
             if board is not None:
@@ -215,8 +203,8 @@ def _train(
     # Test
     test: dict[str, dict[str, float]] | None = None
     checksums = [mark, fingerprint(val)]
-    if "test" in splits_of(config.data):
-        loader = open_split(config, "test", data=data)
+    if "test" in data.splits:
+        loader = data.loader("test")
         checksums.append(fingerprint(loader))
         test = {"last": evaluate(loader)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt

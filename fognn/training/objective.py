@@ -16,28 +16,13 @@ from torchmetrics.classification import BinaryF1Score, MulticlassAccuracy, Multi
 from torchmetrics.functional.classification import binary_auroc, binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
-from fognn.models import Task
 from fognn.ops import adjacency
-from fognn.training.config import TrainingConfig
-
-__all__ = [
-    "HIGHER_IS_BETTER",
-    "RANKING",
-    "Meter",
-    "evaluate_model",
-    "forward_batch",
-    "loss_of",
-    "std_of",
-]
+from fognn.training.config import RANKING, TrainingConfig
+from fognn.training.data import RunData
 
 HIGHER_IS_BETTER = {
     **dict.fromkeys(("mae", "rmse"), False),
     **dict.fromkeys(("accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"), True),
-}
-# Metrics of the order of all items, which a single batch does not have.
-RANKING: dict[str, Callable[..., Tensor]] = {
-    "roc_auc": binary_auroc,
-    "average_precision": binary_average_precision,
 }
 
 
@@ -56,22 +41,17 @@ def forward_batch(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
 
 
 def evaluate_model(
-    model: Module,
-    loader: Iterable[Any],
-    training: TrainingConfig,
-    classes: int,
-    fabric: Fabric,
-    std: Tensor | None = None,
-    queries: int | None = None,
+    model: Module, loader: Iterable[Any], data: RunData, fabric: Fabric
 ) -> dict[str, float]:
     r"""Returns the scores of a split, see :meth:`Meter.compute`. Ranks evaluate whole batches in
     turn, so that the average over batches does not depend on their number."""
-    meter = Meter(training, classes, fabric, queries)
+    training = data.run.training
+    meter = Meter(training, data.classes, fabric, data.queries)
     model.eval()
     with torch.no_grad():
         for batch in islice(loader, fabric.global_rank, None, fabric.world_size):
             prediction, target = forward_batch(model, fabric.to_device(batch))
-            loss = loss_of(training.loss, prediction, target, std=std)
+            loss = loss_of(training.loss, prediction, target, std=data.std)
             meter.update(prediction, target, loss)
     return meter.compute()
 
@@ -117,11 +97,6 @@ def loss_of(
         least = torch.finfo(prediction.dtype).tiny
         return part * ranks / (counts.to(weight) * weight).sum().clamp_min(least)
     return part * ranks / _sum(total, fabric).clamp_min(1.0)
-
-
-def std_of(task: Task | None) -> Tensor | None:
-    r"""Returns the standard deviation of each value of a task, for :func:`loss_of`."""
-    return None if task is None or task.std is None else torch.tensor(task.std)
 
 
 def _sum(value: Tensor, fabric: Fabric | None) -> Tensor:
@@ -272,8 +247,10 @@ def _metric(name: str, classes: int) -> Metric:
         return MeanAbsoluteError()
     if name == "rmse":
         return MeanSquaredError(squared=False)
-    if name in RANKING:
-        return ColumnMean(RANKING[name])
+    if name == "roc_auc":
+        return ColumnMean(binary_auroc)
+    if name == "average_precision":
+        return ColumnMean(binary_average_precision)
     if name == "f1":
         return BinaryF1Score(validate_args=False)
     if name == "accuracy":

@@ -3,6 +3,7 @@ r"""A trained network on a split of its data, or on new graphs: scores and predi
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import Module
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader
 
 from fognn.data import NeighborLoader, PackedGraph
 from fognn.data.graph_files import check_graphs, read_graphs
@@ -23,10 +25,10 @@ from fognn.data.user_data import random_walks
 from fognn.models import Task
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config, MachineConfig
-from fognn.training.data import PLAIN_ZINC, open_split, queries_of
+from fognn.training.data import PLAIN_ZINC, RunData
 from fognn.training.environment import device_of, make_fabric, threads_of
-from fognn.training.objective import evaluate_model, forward_batch, std_of
-from fognn.training.user_data import is_user_data, open_data, user_splits
+from fognn.training.objective import evaluate_model, forward_batch
+from fognn.training.user_data import user_splits
 from fognn.utils import checks
 from fognn.utils.files import user_path, write_whole
 
@@ -49,7 +51,6 @@ class Predictions:
         places (dict): Where each row belongs: its ``row`` in the csv file and its ``smiles``, or
             the number of its ``graph``, and of its ``node`` or its ``source`` and ``target``.
         truth (array, optional): The targets, for a split of the data; NaN where they are missing.
-            (default: :obj:`None`)
     """
 
     task: Task
@@ -119,21 +120,17 @@ def evaluate(
         rest = (split, checkpoint, device, threads, data, batch_size)
         each = [evaluate(path.parent, *rest) for path in folds]
         return {name: statistics.fmean(score[name] for score in each) for name in each[0]}
-    net, config, task = load_run(run, checkpoint)
-    here = {"device": device, "threads": threads, "ranks": 1, "compile": False}
-    changes: dict[str, Any] = {f"machine.{name}": value for name, value in here.items()}
+    net, config, _ = load_run(run, checkpoint)
+    changes: dict[str, Any] = {"machine.device": device, "machine.threads": threads}
+    changes |= {"machine.ranks": 1, "machine.compile": False}
     if data is not None:
         changes["data.folder"] = str(data)
     if batch_size is not None:
         changes["training.batch_size"] = batch_size
-    config = config.with_values(changes)
-    with threads_of(config.machine):
-        fabric = make_fabric(config)
-        classes = task.out_channels if task is not None else config.data.n_way
-        loader = open_split(config, split)
-        model, std = fabric.setup(net), std_of(task)
-        queries = queries_of(config.data)
-        scores = evaluate_model(model, loader, config.training, classes, fabric, std, queries)
+    opened = RunData(config.with_values(changes))
+    with threads_of(opened.run.machine):
+        fabric = make_fabric(opened.run)
+        scores = evaluate_model(fabric.setup(net), opened.loader(split), opened, fabric)
     metric = config.training.metric
     return {name if name == "loss" else f"{metric}_{name}": scores[name] for name in scores}
 
@@ -188,22 +185,23 @@ def predict(
             f"predict: run must not be of a few-shot network, got {str(run)!r}: use "
             "fognn.training.predict_images, or --support and --query"
         )
-    truth, chosen = None, None
+    single = False  # one graph, of which a split has some nodes
     if split is not None:
         config = config.with_values({} if data is None else {"data.folder": str(data)})
-        graphs, places, truth, chosen = _of_split(config, task, split)
+        opened = RunData(config)
+        graphs, places, truth = _of_split(opened, split)
+        single = opened.user is not None and opened.user.nodes is not None
     else:
         skip = config.data.skip_bad if skip_bad is None else skip_bad
         graphs, places = _read(source, config, task, smiles_column, skip)
+        truth = None
     if config.data.name == PLAIN_ZINC:
         # The network was trained with the embedding of atom type 0 only.
         for graph in graphs:
             graph.x = torch.zeros_like(graph.x)
     with threads_of(MachineConfig(threads=threads)):
         out = torch.cat(list(_outputs(net, graphs, config, task, batch_size, device)))
-    if chosen is not None:
-        out = out[chosen]
-        places = {name: [values[i] for i in chosen.tolist()] for name, values in places.items()}
+    out = out[places["node"]] if single else out
     return _predictions(out.float(), task, config.training.loss, places, truth)
 
 
@@ -211,20 +209,18 @@ def _predictions(
     out: Tensor, task: Task, loss: str, places: Places, truth: Tensor | None
 ) -> Predictions:
     names = tuple(task.names or map(str, range(task.out_channels)))
-    values, known = out.numpy(), None if truth is None else truth.numpy()
-    probabilities = None
-    if loss in ("l1", "mse", "bce"):
-        if loss == "bce":
-            probabilities, values = out.sigmoid().numpy(), (out > 0).long().numpy()
-        if task.out_channels == 1:
-            values = values[:, 0]
-            probabilities = None if probabilities is None else probabilities[:, 0]
-        known = None if known is None else known.reshape(values.shape)
-    else:
+    probabilities, known = None, None if truth is None else truth.numpy()
+    if loss in ("cross_entropy", "balanced_cross_entropy"):
         probabilities, values = out.softmax(1).numpy(), out.argmax(1).numpy()
         if task.names:
             classes = np.array([*task.names, ""], dtype=object)  # -1: no label
             values, known = classes[values], None if known is None else classes[known]
+        return Predictions(task, values, probabilities, names, places, known)
+    out = out[:, 0] if task.out_channels == 1 else out
+    values = out.numpy()
+    if loss == "bce":
+        probabilities, values = out.sigmoid().numpy(), (out > 0).long().numpy()
+    known = None if known is None else known.reshape(values.shape)
     return Predictions(task, values, probabilities, names, places, known)
 
 
@@ -234,29 +230,26 @@ def _columns(name: str, values: NDArray[Any], names: Sequence[str]) -> dict[str,
     return {f"{name}_{part}": values[:, n] for n, part in enumerate(names)}
 
 
-def _of_split(
-    config: Config, task: Task, split: str
-) -> tuple[list[Data], Places, Tensor, Tensor | None]:
-    r"""Returns the graphs of a split, where each row belongs, and the truth; and of a single graph
-    the nodes of the split."""
-    if not is_user_data(config.data):
-        loader: Any = open_split(config, split)
+def _of_split(data: RunData, split: str) -> tuple[list[Data], Places, Tensor]:
+    r"""Returns the graphs of a split, where each row belongs, and the truth."""
+    user, task = data.user, data.task
+    assert task is not None
+    if user is None:
+        loader = data.loader(split)
         loader.shuffle = False
         graphs = [graph for batch in loader for graph in batch.to_data_list()]
         truth = torch.cat([graph.y for graph in graphs])
-        return graphs, _places(task, graphs, range(len(graphs))), truth, None
-    checks.one_of("predict", "split", split, ("train", "val", "test"))
-    data = open_data(config.data)
-    items = user_splits(config.data, data)[split]
-    truth = data.targets_of(items)
-    if data.nodes is not None:
-        return data.graphs, _places(task, data.graphs, [0]), truth, items
-    numbers = items.tolist()
-    graphs = [data.graphs[item] for item in numbers]
-    if data.rows:
-        smiles = [data.smiles[item] for item in numbers]
-        return graphs, {"row": [data.rows[item] for item in numbers], "smiles": smiles}, truth, None
-    return graphs, _places(task, graphs, numbers), truth, None
+        return graphs, _places(task, graphs, range(len(graphs))), truth
+    checks.one_of("predict", "split", split, data.splits)
+    items = user_splits(data.config, user)[split]
+    truth, numbers = user.targets_of(items), items.tolist()
+    if user.nodes is not None:
+        return user.graphs, {"graph": [0] * len(numbers), "node": numbers}, truth
+    graphs = [user.graphs[item] for item in numbers]
+    if user.rows:
+        smiles = [user.smiles[item] for item in numbers]
+        return graphs, {"row": [user.rows[item] for item in numbers], "smiles": smiles}, truth
+    return graphs, _places(task, graphs, numbers), truth
 
 
 def _read(
@@ -309,19 +302,20 @@ def _outputs(
     place = torch.device(device_of(device))
     net.to(place)
     dtype = next((p.dtype for p in net.parameters() if p.is_floating_point()), torch.float32)
+    inputs, neighbors = [_inputs(graph, task, dtype) for graph in graphs], config.data.neighbors
+    loaders: list[Any] = [DataLoader(inputs, batch_size)]
+    if neighbors is not None:
+        for graph in inputs:
+            graph.y = torch.zeros(graph.num_nodes or 0)
+        loaders = [
+            NeighborLoader(
+                PackedGraph(graph), graph.y == 0, neighbors, batch_size, seed=config.seed
+            )
+            for graph in inputs
+        ]
     with torch.no_grad():
-        if config.data.neighbors is None:
-            for first in range(0, len(graphs), batch_size):
-                some = graphs[first : first + batch_size]
-                batch: Any = Batch.from_data_list([_inputs(graph, task, dtype) for graph in some])
-                yield forward_batch(net, batch.to(place))[0].cpu()
-            return
-        for graph in graphs:
-            inputs, every = _inputs(graph, task, dtype), torch.ones(graph.num_nodes or 0)
-            inputs.y = torch.zeros(graph.num_nodes or 0)
-            arguments = (every.bool(), config.data.neighbors, batch_size)
-            for batch in NeighborLoader(PackedGraph(inputs), *arguments, seed=config.seed):
-                yield forward_batch(net, batch.to(place))[0].cpu()
+        for batch in chain(*loaders):
+            yield forward_batch(net, batch.to(place))[0].cpu()
 
 
 def _inputs(graph: Data, task: Task, dtype: torch.dtype) -> Data:

@@ -1,6 +1,5 @@
 r"""Training of a run, over one or all folds."""
 
-import dataclasses
 import math
 import statistics
 import sys
@@ -14,7 +13,7 @@ from fognn.data import UserData
 from fognn.data.opening import is_python_name
 from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
-from fognn.training.data import data_fingerprint, folds_of, joint_fingerprint, task_of
+from fognn.training.data import RunData, data_fingerprint, joint_fingerprint
 from fognn.training.environment import device_of
 from fognn.training.loop import fit_one
 from fognn.training.objective import HIGHER_IS_BETTER
@@ -28,12 +27,10 @@ from fognn.training.run_folder import (
     read_metrics,
     summarise,
 )
-from fognn.training.user_data import check_user_data, is_user_data, open_data
+from fognn.training.user_data import check_user_data, is_user_data
 from fognn.training.user_module import module_name
 from fognn.utils import checks
 from fognn.utils.files import user_path
-
-__all__ = ["fit"]
 
 
 def fit(
@@ -87,11 +84,12 @@ def fit(
             command = f"fognn.train(data, model, seed={config.seed}, ...), with the same objects"
     check_folder(folder, config, longer=True)
     done = None if again else finished(folder, config)
-    there = done is None or Path(config.data.name).exists()
-    if data is None and is_user_data(config.data) and there:
-        data = open_data(config.data)
     if done is not None:
-        if data is not None and done.fingerprint not in ("", data_fingerprint(config, data)):
+        there = is_user_data(config.data) and Path(config.data.name).exists()
+        if (there or data is not None) and done.fingerprint not in (
+            "",
+            data_fingerprint(config, data),
+        ):
             raise ValueError(
                 f"data {config.data.name!r} have changed since the run in {folder} was finished: "
                 "name another folder, or train it anew (--again, again=True)"
@@ -100,30 +98,31 @@ def fit(
         return done
     # Before the folder is created.
     device_of(config.machine.device)
-    if data is not None:
-        check_user_data(config, data)
+    opened = RunData(config, data)
+    if opened.user is not None:
+        check_user_data(config, opened.user)
     if logger is not None:
         checks.one_of("train", "logger", logger, ("tensorboard",))
-    rest = {"command": command, "quiet": quiet, "logger": logger, "again": again}
-    if folds_of(config.data, data):
-        return _fit_folds(config, folder, data=data, module=module, **rest)
-    return fit_one(config, folder, data=data, module=module, **rest)
+    rest: dict[str, Any] = {"data": opened.user, "module": module, "command": command}
+    rest |= {"quiet": quiet, "logger": logger, "again": again}
+    if not opened.folds:
+        return fit_one(config, folder, **rest)
+    untrained_model(config, opened.task, module)  # raises for an invalid setting
+    return _fit_folds(config, folder, opened.folds, **rest)
 
 
-def _fit_folds(config: Config, folder: Path, **rest: Any) -> Result:
+def _fit_folds(config: Config, folder: Path, count: int, **rest: Any) -> Result:
     r"""Trains all folds one after another, or resumes an interrupted run.
 
     The folder has a run folder for each fold, and the mean of their curves in ``metrics.csv``. The
     best epoch is that of the mean curve, as in the paper, where all folds have the same number of
     epochs.
     """
-    # Raises for an invalid setting before the folder is created.
-    untrained_model(config, task_of(config.data, rest["data"]), rest["module"])
     with RunFolder(folder, config, rest["again"]) as run:
         run.extend(config)
         results = []
-        for fold in range(1, folds_of(config.data, rest["data"]) + 1):
-            part = dataclasses.replace(config, data=dataclasses.replace(config.data, fold=fold))
+        for fold in range(1, count + 1):
+            part = config.with_values({"data.fold": fold})
             results.append(fit(part, folder / f"fold-{fold}", **rest))
             run.log(f"fold {fold}: {results[-1]}")
         curves = [read_metrics(result.folder) for result in results]

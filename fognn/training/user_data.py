@@ -2,7 +2,6 @@ r"""The user's data in a run: their splits, their task and their objective."""
 
 import os
 import statistics
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,7 @@ from fognn.data.pyg_datasets import is_pyg_name
 from fognn.data.smiles_csv import is_csv
 from fognn.data.targets import count_values
 from fognn.models import Task
-from fognn.training.config import Config, DataConfig, ModelConfig
-from fognn.training.objective import RANKING
-
-__all__ = [
-    "check_user_data",
-    "has_sym_norm",
-    "is_user_data",
-    "open_data",
-    "user_data_name",
-    "user_objective",
-    "user_splits",
-    "user_task",
-]
+from fognn.training.config import RANKING, Config, DataConfig
 
 _LOSSES = {
     "values": ("l1", "mse"),
@@ -40,11 +27,10 @@ _LOSSES = {
 def is_user_data(data: DataConfig) -> bool:
     r"""Returns whether the data are a file, folder or Python object of the user or a dataset of
     PyG, and not a dataset of the paper."""
-    if is_pyg_name(data.name) or is_python_name(data.name) or is_csv(data.name):
+    name = data.name
+    if is_pyg_name(name) or is_python_name(name) or is_csv(name):
         return True
-    # Not by Path.parts: Path("./graphs") has only one, like the name of a dataset.
-    separated = any(mark in data.name for mark in {"/", os.sep})
-    return separated or Path(data.name).suffix.lower() in (".pt", ".npz")
+    return "/" in name or os.sep in name or name.lower().endswith((".pt", ".npz"))
 
 
 def user_data_name(data: DataConfig) -> str:
@@ -101,71 +87,63 @@ def user_objective(config: DataConfig, data: UserData) -> dict[str, str]:
         return {"loss": "l1", "metric": "mae"}
     loss = "bce" if targets.kind == "yes/no" else "cross_entropy"
     two = targets.kind == "yes/no" or targets.columns == 2
-    ranked = two and not _constant_splits(config, data)
+    ranked = two and not _constant_split(config, data)
     return {"loss": loss, "metric": "roc_auc" if ranked else "accuracy"}
+
+
+def judged_by_accuracy(config: Config, data: UserData) -> str:
+    r"""Returns why two classes are judged by accuracy, if it is because a split has only one."""
+    two = data.targets.kind == "yes/no" or data.targets.columns == 2
+    if data.targets.kind == "values" or not two or config.training.metric != "accuracy":
+        return ""
+    split = _constant_split(config.data, data)
+    return split and f"accuracy and not ROC-AUC, because the {split} split has only one class"
 
 
 def check_user_data(config: Config, data: UserData) -> None:
     r"""Raises unless the loss, the metric and the loader fit the user's data."""
-    training = config.training
-    _check_neighbors(config, data)
-    every_fold = config.data.split == "all" and config.data.fold is None
-    for fold in range(1, data.num_splits + 1) if every_fold else (config.data.fold,):
-        user_splits(replace(config.data, fold=fold), data)
-    known = _LOSSES[data.targets.kind]
-    if training.loss not in known:
+    training, neighbors, targets = config.training, config.data.neighbors, data.targets
+    if data.nodes is None and neighbors is not None:
         raise ValueError(
-            f"config: training.loss must be {' or '.join(known)} for the targets of "
-            f"{config.data.name} ({data.targets}), got {training.loss!r}"
+            f"config: data.neighbors must be None for {data.name}, which is not one graph with "
+            f"targets of its nodes, got {neighbors}"
         )
-    if training.metric == "f1" and data.targets.kind == "classes" and data.targets.columns > 2:
+    if data.nodes is not None and neighbors is None and config.machine.ranks > 1:
         raise ValueError(
-            f"config: training.metric must not be 'f1' for {data.targets.columns} classes"
+            "config: machine.ranks must be 1 for one graph, unless data.neighbors is given, got "
+            f"{config.machine.ranks}"
         )
-    constant = _constant_splits(config.data, data) if training.metric in RANKING else []
-    if constant:
-        raise ValueError(
-            f"config: training.metric must not be {training.metric!r}, because all targets of the "
-            f"{constant[0]} split are the same: take training.metric=accuracy or another split"
-        )
-
-
-def has_sym_norm(model: ModelConfig) -> bool:
-    r"""Returns whether a network divides by the degrees of neighbours, as GCN does by default."""
-    return model.name.partition("+")[0] == "gcn" and model.settings.get("norm", "sym") == "sym"
-
-
-def _constant_splits(config: DataConfig, data: UserData) -> list[str]:
-    r"""Returns the splits in which no column has two different targets."""
-    constant = []
-    for split, items in user_splits(config, data).items():
-        y = data.targets_of(items)
-        columns = y.reshape(len(y), -1).t() if y.is_floating_point() else [y]
-        if not any(len(column[~column.isnan()].unique()) > 1 for column in columns):
-            constant.append(split)
-    return constant
-
-
-def _check_neighbors(config: Config, data: UserData) -> None:
-    neighbors = config.data.neighbors
-    if data.nodes is None:
-        if neighbors is not None:
-            raise ValueError(
-                f"config: data.neighbors must be None for {data.name}, which is not one graph with "
-                f"targets of its nodes, got {neighbors}"
-            )
-    elif neighbors is None:
-        if config.machine.ranks > 1:
-            raise ValueError(
-                "config: machine.ranks must be 1 for one graph, unless data.neighbors is given, "
-                f"got {config.machine.ranks}"
-            )
-    elif has_sym_norm(config.model):
+    gcn = config.model.name.partition("+")[0] == "gcn"
+    if neighbors is not None and gcn and config.model.settings.get("norm", "sym") == "sym":
         raise ValueError(
             "config: model.norm must be 'mean' or 'none' with data.neighbors, because 'sym' "
             "divides by the degrees of the neighbours, whose own neighbours are not all sampled; "
             "got 'sym'"
         )
+    known = _LOSSES[targets.kind]
+    if training.loss not in known:
+        raise ValueError(
+            f"config: training.loss must be {' or '.join(known)} for the targets of "
+            f"{config.data.name} ({targets}), got {training.loss!r}"
+        )
+    if training.metric == "f1" and targets.kind == "classes" and targets.columns > 2:
+        raise ValueError(f"config: training.metric must not be 'f1' for {targets.columns} classes")
+    constant = _constant_split(config.data, data)
+    if constant and training.metric in RANKING:
+        raise ValueError(
+            f"config: training.metric must not be {training.metric!r}, because all targets of the "
+            f"{constant} split are the same: take --set training.metric=accuracy or another split"
+        )
+
+
+def _constant_split(config: DataConfig, data: UserData) -> str:
+    r"""Returns the first split in which no column has two different targets, if there is one."""
+    for split, items in user_splits(config, data).items():
+        y = data.targets_of(items)
+        columns = y.reshape(len(y), -1).t() if y.is_floating_point() else [y]
+        if not any(len(column[~column.isnan()].unique()) > 1 for column in columns):
+            return split
+    return ""
 
 
 def _scale(y: Tensor) -> dict[str, Any]:
@@ -194,6 +172,8 @@ def _inputs(data: UserData, kind: str, name: str) -> dict[str, Any]:
         )
     if first.dim() == 1 or first.size(1) == 1:
         return {f"{kind}_tokens": count_values(data.name, name, values)}
-    columns = [[value[:, column] for value in values] for column in range(first.size(1))]
-    tokens = (count_values(data.name, f"{name}[:, {n}]", part) for n, part in enumerate(columns))
+    tokens = [
+        count_values(data.name, f"{name}[:, {column}]", [value[:, column] for value in values])
+        for column in range(first.size(1))
+    ]
     return {f"{kind}_tokens": tuple(tokens)}

@@ -20,9 +20,9 @@ from fognn.training import data as module
 from fognn.training.data import (
     PLAIN_ZINC,
     EpisodeLoader,
+    RunData,
     fingerprint,
     open_split,
-    splits_of,
     task_of,
 )
 from fognn.training.objective import forward_batch
@@ -148,7 +148,7 @@ def test_folds_partition_the_graphs(
     real_data: Path, monkeypatch: pytest.MonkeyPatch, fold: int, holdout: bool
 ) -> None:
     run = config("imdb-multi", real_data, data__fold=fold, data__holdout=holdout)
-    parts = {split: indices(monkeypatch, run, split) for split in splits_of(run.data)}
+    parts = {split: indices(monkeypatch, run, split) for split in RunData(run).splits}
     assert sorted(number for part in parts.values() for number in part) == list(range(1500))
     held_out = held_out_by(real_data, fold)
     if holdout:

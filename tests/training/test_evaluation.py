@@ -11,10 +11,10 @@ from tiny_runs import molecules, tiny
 from fognn.data.graph_files import write_graphs
 from fognn.experiments import protocol
 from fognn.models import create_model
-from fognn.training import Result, TrainingConfig, data, evaluate, fit, load
+from fognn.training import Result, evaluate, fit, load
 from fognn.training.checkpoint import State
 from fognn.training.config import Config
-from fognn.training.data import open_split
+from fognn.training.data import RunData, open_split
 from fognn.training.objective import evaluate_model
 
 EVERY = [(split, at) for split in ("val", "test") for at in ("best", "last")]
@@ -93,7 +93,7 @@ def three_folds(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Re
     }
     config = protocol("imdb-multi", "gin", 0, values)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data, "FOLDS", 3)
+        patch.setattr("fognn.training.data.FOLDS", 3)
         return fit(config, tmp_path_factory.mktemp("runs") / "run", quiet=True)
 
 
@@ -131,8 +131,8 @@ def test_evaluation_changes_no_weights(cluster: Result) -> None:
     net = create_model("gcn", "cluster", channels=8).train()
     before = {name: value.clone() for name, value in net.state_dict().items()}
     fabric = Fabric(accelerator="cpu", devices=1)
-    training = TrainingConfig("balanced_cross_entropy", "balanced_accuracy")
-    scores = evaluate_model(net, open_split(config, "val"), training, 6, fabric)
+    data = RunData(config)
+    scores = evaluate_model(net, data.loader("val"), data, fabric)
     assert {"loss", "batches", "items"} <= scores.keys()
     for name, value in net.state_dict().items():
         assert torch.equal(value, before[name]), f"{name}: BatchNorm must not learn from it"

@@ -9,6 +9,7 @@ from tiny_runs import metrics, tiny
 
 from fognn.training import Config, Stopped, TrainingError, fit, loop
 from fognn.training.checkpoint import read_checkpoint
+from fognn.training.data import open_split, task_of
 
 
 def run(config: Config, folder: Path) -> list[dict[str, str]]:
@@ -177,9 +178,9 @@ def test_weight_decay_is_l2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     config = tiny("gcn", training__weight_decay=0.1, training__epochs=1, training__batch_size=8)
     fit(config, tmp_path / "run", quiet=True)
     after = read_checkpoint(tmp_path / "run" / "last.ckpt")["model"]
-    net = loop.untrained_model(config, loop.task_of(config.data))
+    net = loop.untrained_model(config, task_of(config.data))
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    (batch,) = loop.open_split(config, "train")
+    (batch,) = open_split(config, "train")
     out = net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
     loop.loss_of("balanced_cross_entropy", out, batch.y).backward()
     for name, value in net.named_parameters():

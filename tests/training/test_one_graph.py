@@ -12,7 +12,7 @@ from tiny_runs import metrics
 from fognn.data import FullGraphLoader, NeighborLoader
 from fognn.experiments import protocol
 from fognn.training import Config, Stopped, fit, loop
-from fognn.training.data import data_fingerprint, fingerprint, folds_of, open_split
+from fognn.training.data import RunData, data_fingerprint, fingerprint, open_split
 from fognn.training.user_data import open_data
 
 NODES = 60
@@ -64,7 +64,7 @@ def test_a_resumed_run_has_the_same_neighbours(
 def test_the_loaders(file: Path) -> None:
     whole = config_of(file)
     data = open_data(whole.data)
-    train, val = (open_split(whole, split, data=data) for split in ("train", "val"))
+    train, val = (RunData(whole, data).loader(split) for split in ("train", "val"))
     assert isinstance(train, FullGraphLoader)
     assert isinstance(val, FullGraphLoader)
     assert train.graph is val.graph  # sorted once
@@ -82,8 +82,8 @@ def test_the_fingerprint(file: Path) -> None:
     assert fingerprint(open_split(first, "train")) != fingerprint(open_split(first, "val"))
     assert data_fingerprint(first) != data_fingerprint(second)
     every = config_of(file, data__split="all")
-    assert folds_of(every.data) == 4
-    assert folds_of(first.data) == 0
+    assert RunData(every).folds == 4
+    assert RunData(first).folds == 0
     assert data_fingerprint(every) not in (data_fingerprint(first), data_fingerprint(second))
     # The neighbours are a setting of the run, and not data.
     assert data_fingerprint(config_of(file, data__neighbors=[3])) == data_fingerprint(first)

@@ -13,6 +13,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from fognn.training import Config, Result, Stopped, TrainingConfig, fit, loop
 from fognn.training.checkpoint import read_checkpoint
+from fognn.training.data import open_split, task_of
 from fognn.training.optimizer import cosine_factor
 
 MODERN = {
@@ -124,8 +125,8 @@ def test_weight_decay_of_adamw_is_decoupled(tmp_path: Path) -> None:
 
 
 def _gradients(config: Config) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-    net = loop.untrained_model(config, loop.task_of(config.data))
-    (batch,) = loop.open_split(config, "train")
+    net = loop.untrained_model(config, task_of(config.data))
+    (batch,) = open_split(config, "train")
     out = net.train()(batch.x, batch.edge_index, None, batch.batch, batch.num_graphs)
     loop.loss_of("balanced_cross_entropy", out, batch.y).backward()
     named = dict(net.named_parameters())
