@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -23,18 +24,6 @@ from fognn.training.user_module import load_given, untrained_module
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
-
-__all__ = [
-    "State",
-    "content_of",
-    "export",
-    "load",
-    "load_run",
-    "read_checkpoint",
-    "rebuild",
-    "untrained_model",
-    "write_checkpoint",
-]
 
 FORMAT = 1
 
@@ -216,12 +205,15 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
     Args:
         run (str): A run folder, a checkpoint in one, or the name of kept weights, see
             :func:`fognn.load`.
-        folder (str): The folder to write.
+        folder (str): The folder to write, new or empty. It is written whole or not at all.
         checkpoint (str, optional): ``"best"`` or ``"last"``, as in :func:`fognn.load`.
 
     Returns:
         The folder.
     """
+    folder = user_path(folder)
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise ValueError(f"export: folder must be new or empty, got {str(folder)!r}")
     net, config, task = load_run(run, checkpoint)
     name = config.model.name
     exported = PretrainedNet(name, task, **_arguments(config, task))
@@ -233,5 +225,11 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
         split = "val" if result.test is None else "test"
         score = result.metrics[f"{split}/{result.metric}"]
         text += f" {split.capitalize()} {result.metric.replace('_', ' ')}: {score:.4f}."
-    exported.save_pretrained(folder, f"{name} for {data}", text)
-    return Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".tmp-", dir=folder.parent) as temporary:
+        whole = Path(temporary, folder.name)
+        exported.save_pretrained(whole, f"{name} for {data}", text)
+        if folder.exists():
+            folder.rmdir()
+        whole.rename(folder)
+    return folder

@@ -18,18 +18,6 @@ from fognn.models.registry import has_fog
 from fognn.training.settings import flat
 from fognn.utils.errors import first_problem
 
-__all__ = [
-    "SECTIONS",
-    "Config",
-    "DataConfig",
-    "MachineConfig",
-    "ModelConfig",
-    "TrainingConfig",
-    "setting_help",
-    "setting_name",
-    "setting_names",
-]
-
 # Metrics of the order of all items, which a single batch does not have.
 RANKING = ("roc_auc", "average_precision")
 # YAML 1.1 reads 1e-3, without a point, as a text, so numbers are not strict.
@@ -189,16 +177,7 @@ class MachineConfig:
 
 @dataclass(frozen=True, config=_STRICT)
 class Config:
-    r"""The configuration of a run. Two runs with the same :meth:`identity` are the same run.
-
-    Args:
-        data (DataConfig): The data.
-        model (ModelConfig): The network.
-        training (TrainingConfig): The training.
-        seed (int, optional): The seed. (default: :obj:`0`)
-        precision (str, optional): The precision. (default: :obj:`"32-true"`)
-        machine (MachineConfig, optional): The machine that it is trained on.
-    """
+    r"""The configuration of a run. Two runs with the same :meth:`identity` are the same run."""
 
     data: DataConfig
     model: ModelConfig
@@ -235,8 +214,7 @@ class Config:
                         values.setdefault("fog_act_first", True)
                     values = {"name": values.pop("name", None), "settings": values}
                 parts[name] = _validated(kind, values, where, f"{name}.")
-        made: Config = _validated(cls, parts, where)
-        return made
+        return _validated(cls, parts, where)
 
     def with_values(self, values: Mapping[str, Any]) -> "Config":
         r"""Returns a copy with some settings changed, by the names of :func:`setting_name`, as in
@@ -286,15 +264,15 @@ class Config:
         r"""Reads a ``config.yaml``."""
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise ValueError(f"config: {path} does not exist") from error
+        except OSError as error:
+            raise ValueError(f"config: {path}: {error.strerror}") from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ValueError(f"config: {path} must be a YAML file: {error}") from error
         return cls.from_dict(content, str(path))
 
 
 def _mapping(content: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
+    if not isinstance(content, Mapping):
         raise ValueError(f"{where} must be a mapping of names to values, got {content!r}")
     return content
 

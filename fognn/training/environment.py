@@ -26,23 +26,6 @@ from fognn.training.config import Config, MachineConfig
 from fognn.utils.errors import Stopped, TrainingError
 from fognn.utils.own_code import import_asked
 
-__all__ = [
-    "by_torchrun",
-    "commit",
-    "cores",
-    "device_of",
-    "environment",
-    "make_fabric",
-    "on_ranks",
-    "peak_memory",
-    "rank",
-    "report_environment",
-    "share_buffers",
-    "threads_of",
-    "with_norms",
-    "without_denormals",
-]
-
 # Runs of a clone add to its ledgers and weights, which changes no code.
 _ADDED = (":(exclude)results", ":(exclude)weights")
 _PACKAGES = ("torch", "torch_geometric", "lightning_fabric", "torchmetrics", "numpy")
@@ -53,10 +36,8 @@ def environment() -> dict[str, Any]:
     versions = {"fognn": __version__, "python": platform.python_version()}
     versions |= {package: version(package) for package in _PACKAGES}
     versions["torch"] = torch.__version__  # with the build, such as +cpu
-    machine: dict[str, Any] = {"system": platform.platform(), "cpu": _cpu(), "cores": cores()}
-    if hasattr(os, "sysconf"):  # not on Windows
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        machine["memory_gib"] = round(memory / 2**30, 1)
+    cpu = platform.processor() or platform.machine()
+    machine = {"system": platform.platform(), "cpu": cpu, "cores": cores()}
     threads = torch.get_num_threads()
     return {"versions": versions, "commit": commit(), "threads": threads, "machine": machine}
 
@@ -83,14 +64,6 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _cpu() -> str:
-    info = Path("/proc/cpuinfo")
-    for line in info.read_text().splitlines() if info.exists() else ():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
 def commit() -> str | None:
     r"""Returns the commit of the clone that fognn runs from, with ``" with changes"`` appended if
     tracked files differ from it, apart from the results and weights that runs add; :obj:`None`
@@ -108,21 +81,16 @@ def commit() -> str | None:
     return head.strip() + (" with changes" if changed.strip() else "")
 
 
-def peak_memory(device: str) -> int:
+def peak_memory(device: str) -> int | None:
     r"""Returns the largest memory that this process has had, in bytes: that of tensors on the
-    device for ``"cuda"``, otherwise all of its resident memory."""
+    device for ``"cuda"``, otherwise all of its resident memory, if the system is Linux."""
     if device == "cuda":
         return torch.cuda.max_memory_allocated()
     status = Path("/proc/self/status")
-    if status.exists():
-        # Not ru_maxrss, which Linux carries over from the process that started this one.
-        for line in status.read_text(encoding="utf-8").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    import resource  # which Windows does not have
-
-    unit = 1 if platform.system() == "Darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
+    # Not ru_maxrss, which Linux carries over from the process that started this one.
+    found = [line for line in lines if line.startswith("VmHWM:")]
+    return int(found[0].split()[1]) * 1024 if found else None
 
 
 def device_of(name: str) -> str:
@@ -156,31 +124,23 @@ def make_fabric(config: Config) -> Fabric:
     ranks, nodes = config.machine.ranks, 1
     if by_torchrun():
         ranks, nodes = int(os.environ["WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
-    if config.training.batch_size % ranks:
-        raise ValueError(
-            f"config: training.batch_size must be a multiple of the number of ranks, got "
-            f"{config.training.batch_size} and {ranks}"
-        )
+    # Without the broadcast of buffers at each forward, which would hang in evaluation, where one
+    # rank can have one batch more than another. Torch renamed the option. The edge output of
+    # GatedGCN's last layer is not used, so some weights get no gradient.
+    known = inspect.signature(DistributedDataParallel).parameters
+    name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
+    options: dict[str, Any] = {name: False, "find_unused_parameters": True}
+    start: Any = "popen" if by_torchrun() else "spawn"
     fabric = Fabric(
         accelerator=device_of(config.machine.device),
         devices=ranks // nodes,
         num_nodes=nodes,
-        strategy=_ddp() if ranks > 1 else "auto",
+        strategy=DDPStrategy(start_method=start, **options) if ranks > 1 else "auto",
         precision=config.precision,
     )
     if ranks == 1 or by_torchrun():
         fabric.launch()
     return fabric
-
-
-def _ddp() -> DDPStrategy:
-    # Without the broadcast of buffers at each forward, which would hang in evaluation, where one
-    # rank can have one batch more than another. Torch renamed the option.
-    known = inspect.signature(DistributedDataParallel).parameters
-    name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
-    # The edge output of GatedGCN's last layer is not used, so some weights get no gradient.
-    options: dict[str, Any] = {name: False, "find_unused_parameters": True}
-    return DDPStrategy(start_method="popen" if by_torchrun() else "spawn", **options)
 
 
 def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> Any:

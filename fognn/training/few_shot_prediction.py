@@ -14,36 +14,22 @@ from fognn.training.environment import device_of, threads_of
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
-__all__ = ["FewShotPrediction", "predict_images"]
-
 _SUPPORT = 500  # images; the network compares each with each
 _PAIRS = 2**17  # of images, that the network compares at once
 
 
 @dataclass(frozen=True)
 class FewShotPrediction:
-    r"""The result of :func:`predict_images`.
-
-    Args:
-        classes (list): The names of the classes.
-        queries (list): The files of the queries.
-        probabilities (torch.Tensor): ``[queries, classes]``.
-        query_images (torch.Tensor): The queries as the network got them, ``uint8`` of shape
-            ``[queries, C, H, W]``.
-        support (list): The files of the support set.
-        support_images (torch.Tensor): ``uint8`` of shape ``[len(support), C, H, W]``.
-        support_labels (torch.Tensor): The class of each, from 0.
-        notes (list): In which respects the support set differs from those of the training.
-    """
+    r"""The result of :func:`predict_images`."""
 
     classes: list[str]
     queries: list[Path]
-    probabilities: Tensor
-    query_images: Tensor
+    probabilities: Tensor  # [queries, classes]
+    query_images: Tensor  # as the network got them: uint8, [queries, C, H, W]
     support: list[Path]
-    support_images: Tensor
-    support_labels: Tensor
-    notes: list[str]
+    support_images: Tensor  # uint8, [len(support), C, H, W]
+    support_labels: Tensor  # the class of each, from 0
+    notes: list[str]  # in which respects the support set differs from those of the training
 
     @property
     def predicted(self) -> list[str]:
@@ -124,22 +110,18 @@ def predict_images(
         ]
     # The network has no example of the other classes, so their outputs mean nothing.
     probabilities = torch.cat(outputs)[:, : len(classes)].softmax(1)
-    notes = _notes([len(some) for some in classes.values()], net.n_way, config.data.k_shot)
+    notes = []
+    if len(classes) < net.n_way:
+        notes.append(
+            f"trained for {net.n_way} classes, got {len(classes)}: the other outputs are left out "
+            "of the probabilities"
+        )
+    counts = {len(some) for some in classes.values()}
+    if counts != {config.data.k_shot}:
+        notes.append(
+            f"trained with {config.data.k_shot} images of each class, got {min(counts)} to "
+            f"{max(counts)}: the accuracy may differ from that of the training"
+        )
     return FewShotPrediction(
         list(classes), queries, probabilities, images[1], files, images[0], labels, notes
     )
-
-
-def _notes(counts: list[int], n_way: int, k_shot: int) -> list[str]:
-    notes = []
-    if len(counts) < n_way:
-        notes.append(
-            f"trained for {n_way} classes, got {len(counts)}: the other outputs are left out of "
-            "the probabilities"
-        )
-    if set(counts) != {k_shot}:
-        notes.append(
-            f"trained with {k_shot} images of each class, got {min(counts)} to {max(counts)}: the "
-            "accuracy may differ from that of the training"
-        )
-    return notes

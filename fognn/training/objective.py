@@ -63,26 +63,22 @@ def loss_of(
     fabric: Fabric | None = None,
     std: Tensor | None = None,
 ) -> Tensor:
-    r"""Returns the loss of a batch that is divided over the ranks of :obj:`fabric`; that of
-    standardised values with :obj:`std`. Missing targets (NaN) do not count.
-
-    Each rank gets its part of the loss, times the number of ranks. The mean over ranks, which DDP
-    takes of the gradients, is then the loss of the whole batch, even if the ranks have different
-    numbers of nodes.
-    """
+    r"""Returns the loss of a batch; that of standardised values with :obj:`std`. Missing targets
+    (NaN) do not count. Each rank gets its part of the loss, times the number of ranks: the mean
+    over ranks, which DDP takes of the gradients, is the loss of the whole batch, even if the ranks
+    have different numbers of nodes."""
     ranks = 1 if fabric is None else fabric.world_size
     if name in ("l1", "mse", "bce"):
         target = target.view_as(prediction).to(prediction.dtype)
         known = target.isfinite()
-        whole = bool(known.all())
         if name == "bce":
-            filled = target if whole else target.masked_fill(~known, 0.0)
+            filled = target.masked_fill(~known, 0.0)
             each = F.binary_cross_entropy_with_logits(prediction, filled, reduction="none")
         else:
             each = prediction - target
             each = each if std is None else each / std.to(each)
             each = each.abs() if name == "l1" else each.square()
-        part = (each if whole else each.masked_fill(~known, 0.0)).sum()
+        part = each.masked_fill(~known, 0.0).sum()
         total = part.new_tensor(float(known.sum()))
     elif name == "cross_entropy":
         part = F.cross_entropy(prediction, target, reduction="sum")
@@ -109,9 +105,9 @@ class Meter:
     r"""Accumulates the loss and the metric of an epoch.
 
     The metric over items is that of all items together; the metric over batches is the mean of the
-    metrics of the batches, as the public benchmark reports it. With several ranks, each rank's part
-    of a batch counts as a batch. ROC-AUC and average precision are only over items. Missing targets
-    (NaN) do not count. Few-shot images have :obj:`queries` consecutive items in an episode."""
+    metrics of the batches, as the public benchmark reports it, where each rank's part of a batch
+    counts as a batch. ROC-AUC and average precision are only over items. Missing targets (NaN) do
+    not count. Few-shot images have :obj:`queries` consecutive items in an episode."""
 
     def __init__(
         self, training: TrainingConfig, classes: int, fabric: Fabric, queries: int | None = None
@@ -159,22 +155,19 @@ class Meter:
             # Of two classes, one column says all.
             first = 1 if prediction.size(1) == 2 else 0
             return prediction.float().softmax(dim=1)[:, first:], columns[:, first:]
-        target = target.view_as(prediction).float()
-        prediction = prediction.float()
+        target, prediction = target.view_as(prediction).float(), prediction.float()
         if self.ranking:
             return prediction, target
         known = target.isfinite()
-        if not bool(known.all()):
-            prediction, target = prediction[known], target[known]
         if self.kind == "yes/no":
-            return (prediction > 0).long().flatten(), target.long().flatten()
-        return prediction, target
+            return (prediction[known] > 0).long(), target[known].long()
+        return (prediction, target) if bool(known.all()) else (prediction[known], target[known])
 
     def compute(self) -> dict[str, float]:
         r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
         ranks; for classes the metric of the ``"majority"``, an answer that is always the most
         frequent class; and for few-shot images the half-width of the 95 % ``"interval"`` of the
-        mean of the episodes' accuracies in %, by the normal distribution."""
+        mean of the episodes' accuracies in %."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
             # A rank may have had no batch, of which torchmetrics warns; the others have some.

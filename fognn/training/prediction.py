@@ -32,8 +32,6 @@ from fognn.training.user_data import user_splits
 from fognn.utils import checks
 from fognn.utils.files import user_path, write_whole
 
-__all__ = ["Predictions", "evaluate", "predict"]
-
 Places = dict[str, list[Any]]
 
 

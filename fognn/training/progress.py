@@ -12,8 +12,6 @@ from tqdm import tqdm
 
 from fognn.training.config import Config
 
-__all__ = ["RunProgress", "StopSignals", "duration"]
-
 
 class RunProgress:
     r"""Shows a run on standard error, unless it is quiet, after so many epochs done."""
@@ -25,17 +23,14 @@ class RunProgress:
         self.bar: Any = tqdm(total=batches, leave=False, disable=hidden)
 
     def note(self, text: str) -> None:
-        r"""Prints a line."""
         if not self.quiet:
             tqdm.write(text, file=sys.stderr)
 
     def epoch(self, number: int) -> None:
-        r"""Shows the start of an epoch."""
         self.bar.reset()
         self.bar.set_description(f"epoch {number}/{self.config.training.epochs}")
 
     def step(self, loss: float) -> None:
-        r"""Shows the end of a batch."""
         self.bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
         self.bar.update()
 
@@ -54,7 +49,6 @@ class RunProgress:
         )
 
     def close(self) -> None:
-        r"""Removes the bar."""
         self.bar.close()
 
 

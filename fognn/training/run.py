@@ -1,12 +1,12 @@
 r"""Training of a run, over one or all folds."""
 
-import math
 import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch.nn import Module
 
 from fognn.data import UserData
@@ -85,11 +85,8 @@ def fit(
     check_folder(folder, config, longer=True)
     done = None if again else finished(folder, config)
     if done is not None:
-        there = is_user_data(config.data) and Path(config.data.name).exists()
-        if (there or data is not None) and done.fingerprint not in (
-            "",
-            data_fingerprint(config, data),
-        ):
+        there = is_user_data(config.data) and (data or Path(config.data.name).exists())
+        if there and done.fingerprint not in ("", data_fingerprint(config, data)):
             raise ValueError(
                 f"data {config.data.name!r} have changed since the run in {folder} was finished: "
                 "name another folder, or train it anew (--again, again=True)"
@@ -99,61 +96,47 @@ def fit(
     # Before the folder is created.
     device_of(config.machine.device)
     opened = RunData(config, data)
-    if opened.user is not None:
-        check_user_data(config, opened.user)
+    folds = [config.with_values({"data.fold": n + 1}) for n in range(opened.folds)]
+    for part in folds or [config]:
+        check_user_data(part, opened.user)
     if logger is not None:
         checks.one_of("train", "logger", logger, ("tensorboard",))
     rest: dict[str, Any] = {"data": opened.user, "module": module, "command": command}
     rest |= {"quiet": quiet, "logger": logger, "again": again}
-    if not opened.folds:
+    if not folds:
         return fit_one(config, folder, **rest)
     untrained_model(config, opened.task, module)  # raises for an invalid setting
-    return _fit_folds(config, folder, opened.folds, **rest)
+    return _fit_folds(config, folder, folds, **rest)
 
 
-def _fit_folds(config: Config, folder: Path, count: int, **rest: Any) -> Result:
-    r"""Trains all folds one after another, or resumes an interrupted run.
-
-    The folder has a run folder for each fold, and the mean of their curves in ``metrics.csv``. The
-    best epoch is that of the mean curve, as in the paper, where all folds have the same number of
-    epochs.
-    """
+def _fit_folds(config: Config, folder: Path, folds: list[Config], **rest: Any) -> Result:
+    r"""Trains all folds one after another, or resumes an interrupted run. The folder has a run
+    folder for each fold, and the mean of their curves in ``metrics.csv``."""
     with RunFolder(folder, config, rest["again"]) as run:
         run.extend(config)
         results = []
-        for fold in range(1, count + 1):
-            part = config.with_values({"data.fold": fold})
+        for fold, part in enumerate(folds, 1):
             results.append(fit(part, folder / f"fold-{fold}", **rest))
             run.log(f"fold {fold}: {results[-1]}")
-        curves = [read_metrics(result.folder) for result in results]
-        history = _mean_curve(curves)
+        result, history = _mean_result(config, folder, rest["command"], results)
         run.write_metrics(history)
-        result = _mean_result(config, folder, rest["command"], history, curves, results)
         result.save()
         run.log(str(result))
         return result
 
 
-def _mean_curve(curves: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _mean_result(
+    config: Config, folder: Path, command: str, results: list[Result]
+) -> tuple[Result, list[dict[str, Any]]]:
+    r"""Returns the mean of the folds and its curve. The best epoch is that of the mean curve, as in
+    the paper, where all folds have the same number of epochs."""
+    metric, curves = config.training.metric, [read_metrics(result.folder) for result in results]
     # With a plateau, folds can end at different epochs: the mean ends with the shortest.
-    return [
-        {
-            name: rows[0][name] if name == "epoch" else statistics.fmean(row[name] for row in rows)
-            for name in rows[0]
-        }
+    history = [
+        {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
+        | {"epoch": rows[0]["epoch"]}
         for rows in zip(*curves, strict=False)
     ]
-
-
-def _mean_result(
-    config: Config,
-    folder: Path,
-    command: str,
-    history: list[dict[str, Any]],
-    curves: list[list[dict[str, Any]]],
-    results: list[Result],
-) -> Result:
-    metric = config.training.metric
     curve = [row[f"val_{metric}_items"] for row in history]
     best = curve.index((max if HIGHER_IS_BETTER[metric] else min)(curve))
     tests = [result.test for result in results if result.test is not None]
@@ -163,8 +146,8 @@ def _mean_result(
         {"last": result.val["last"], "best": epoch_scores(rows[best], metric, "val")}
         for result, rows in zip(results, curves, strict=True)
     ]
-    first = results[0]
-    return summarise(
+    shared = ("parameters", "device", "ranks", "threads", "initial_weights")
+    result = summarise(
         config,
         folder,
         history,
@@ -172,23 +155,16 @@ def _mean_result(
         _each(tests, statistics.fmean) if tests else None,
         command=command,
         stopped="rate" if all(result.stopped == "rate" for result in results) else "epochs",
-        parameters=first.parameters,
-        device=first.device,
-        ranks=first.ranks,
-        threads=first.threads,
-        initial_weights=first.initial_weights,
         commit=", ".join(dict.fromkeys(r.commit for r in results if r.commit)) or None,
-        spread=_each(tests or vals, _spread),
+        spread=_each(tests or vals, lambda values: float(np.std(values, ddof=1))),
         fingerprint=joint_fingerprint(result.fingerprint for result in results),
         folds=[
             {"fold": fold, "val": val, "test": result.test, "epochs": result.epochs}
             for fold, (val, result) in enumerate(zip(vals, results, strict=True), 1)
         ],
+        **{name: getattr(results[0], name) for name in shared},
     )
-
-
-def _spread(values: list[float]) -> float:
-    return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
+    return result, history
 
 
 def _each(scores: list[Scores], function: Callable[[list[float]], float]) -> Scores:

@@ -6,8 +6,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["assignments", "flat"]
-
 
 def assignments(texts: Iterable[str]) -> dict[str, Any]:
     r"""Parses ``["model.h1=8"]`` to ``{"model.h1": 8}``; values are YAML."""

@@ -28,9 +28,10 @@ def is_user_data(data: DataConfig) -> bool:
     r"""Returns whether the data are a file, folder or Python object of the user or a dataset of
     PyG, and not a dataset of the paper."""
     name = data.name
-    if is_pyg_name(name) or is_python_name(name) or is_csv(name):
-        return True
-    return "/" in name or os.sep in name or name.lower().endswith((".pt", ".npz"))
+    is_file = (
+        is_csv(name) or name.lower().endswith((".pt", ".npz")) or "/" in name or os.sep in name
+    )
+    return is_file or is_pyg_name(name) or is_python_name(name)
 
 
 def user_data_name(data: DataConfig) -> str:
@@ -100,8 +101,10 @@ def judged_by_accuracy(config: Config, data: UserData) -> str:
     return split and f"accuracy and not ROC-AUC, because the {split} split has only one class"
 
 
-def check_user_data(config: Config, data: UserData) -> None:
-    r"""Raises unless the loss, the metric and the loader fit the user's data."""
+def check_user_data(config: Config, data: UserData | None) -> None:
+    r"""Raises unless the loss, the metric and the loader fit the user's data, if there are any."""
+    if data is None:
+        return
     training, neighbors, targets = config.training, config.data.neighbors, data.targets
     if data.nodes is None and neighbors is not None:
         raise ValueError(

@@ -19,8 +19,6 @@ from fognn.models import Task
 from fognn.ops import Adjacency
 from fognn.training.config import Config
 
-__all__ = ["GivenNet", "first_weights", "load_given", "module_name", "untrained_module"]
-
 _ARGUMENTS = ("x", "edge_index", "edge_attr", "batch", "batch_size", "rwse")
 _LIBRARIES = {"torch", "torch_geometric", "fognn", "builtins", "typing", "abc"}
 _INTERNAL = set(vars(Module()))
@@ -77,13 +75,11 @@ def first_weights(module: Module, config: Config) -> str:
     r"""Returns where the first weights of a user's network come from, for ``result.json``."""
     if config.model.settings.get("keep_weights"):
         return "as given (keep_weights=True)"
-    able = {name for name, part in module.named_modules() if _resets(part)}
-    kept = [name for name, _ in module.named_parameters() if not able & _owners(name)]
+    able = [part for part in module.modules() if hasattr(part, "reset_parameters")]
+    reset = {id(value) for part in able for value in part.parameters()}
+    kept = [name for name, value in module.named_parameters() if id(value) not in reset]
     text = f"from seed {config.seed}, by reset_parameters"
-    if kept:
-        more = f" and {len(kept) - 5} more" if len(kept) > 5 else ""
-        text += f"; as given, without reset_parameters: {', '.join(kept[:5])}{more}"
-    return text
+    return f"{text}; as given, without reset_parameters: {', '.join(kept)}" if kept else text
 
 
 def load_given(module: Module, content: dict[str, Any], run: str) -> Module:
@@ -93,25 +89,8 @@ def load_given(module: Module, content: dict[str, Any], run: str) -> Module:
         raise ValueError(
             f"load: module must be None for {run!r}, whose network has the name {name!r}"
         )
-    weights = {key.removeprefix("module."): value for key, value in content["model"].items()}
-    try:
-        module.load_state_dict(weights)
-    except RuntimeError as error:
-        raise ValueError(
-            f"load: module must be the network that {run!r} was trained with, got another one: "
-            f"{' '.join(str(error).split())[:200]}"
-        ) from error
+    module.load_state_dict({k.removeprefix("module."): v for k, v in content["model"].items()})
     return module.eval()
-
-
-def _resets(part: Module) -> bool:
-    return callable(getattr(part, "reset_parameters", None))
-
-
-def _owners(name: str) -> set[str]:
-    r"""Returns the names of the modules that a parameter is in."""
-    parts = name.split(".")
-    return {".".join(parts[:end]) for end in range(len(parts))}
 
 
 def _reset(module: Module, seed: int | None = None) -> None:
@@ -121,9 +100,8 @@ def _reset(module: Module, seed: int | None = None) -> None:
         if seed is not None:
             torch.manual_seed(seed)
         for part in reversed(list(module.modules())):
-            if _resets(part):
-                reset: Any = part.reset_parameters
-                reset()
+            if hasattr(part, "reset_parameters"):
+                part.reset_parameters()  # type: ignore[operator]
 
 
 def _texts(module: Module) -> Iterator[str]:
@@ -183,10 +161,8 @@ class GivenNet(Module):
         self.names = list(parameters)
         self.takes_data = len(self.names) == 1 and self.names[0] not in ("x", "edge_index")
         for name, parameter in parameters.items():
-            needed = parameter.default is parameter.empty and parameter.kind not in (
-                parameter.VAR_POSITIONAL,
-                parameter.VAR_KEYWORD,
-            )
+            variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            needed = parameter.default is parameter.empty and not variable
             if needed and name not in _ARGUMENTS and not self.takes_data:
                 raise ValueError(
                     f"train: model.forward must take some of {', '.join(_ARGUMENTS)}, or one Data, "
@@ -212,15 +188,15 @@ class GivenNet(Module):
             out = self.module(Data(**values))
         else:
             out = self.module(**{name: values[name] for name in self.names if name in values})
-        sizes = {"graph": batch_size, "node": x.size(0), "edge": edge_index.size(1)}
-        rows = sizes[self.task.level]
-        if isinstance(out, Tensor) and out.dim() == 1 and self.task.out_channels == 1:
+        columns = self.task.out_channels
+        rows = {"graph": batch_size or 1, "node": x.size(0), "edge": edge_index.size(1)}
+        shape = (rows[self.task.level], columns)
+        if columns == 1 and isinstance(out, Tensor) and out.dim() == 1:
             out = out.unsqueeze(1)
-        wanted = out.size(0) if rows is None and isinstance(out, Tensor) else rows
-        if not isinstance(out, Tensor) or out.shape != (wanted, self.task.out_channels):
+        if not isinstance(out, Tensor) or out.shape != shape:
             found = list(out.shape) if isinstance(out, Tensor) else type(out).__name__
             raise ValueError(
                 f"train: model must return a tensor with a row for each {self.task.level} and "
-                f"{self.task.out_channels} columns, {[wanted, self.task.out_channels]}, got {found}"
+                f"{columns} columns, {list(shape)}, got {found}"
             )
         return out

@@ -207,7 +207,7 @@ def test_the_features_and_the_precision_are_those_of_the_training(tmp_path: Path
     np.testing.assert_allclose(double.values, zinc, rtol=1e-4)
 
 
-def test_an_exported_folder(runs: Path, tmp_path: Path) -> None:
+def test_an_exported_folder(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert export(runs / "active", tmp_path / "net") == tmp_path / "net"
     graph = smiles_to_graph("CCO", "pyg")
     for net in (PretrainedNet.from_pretrained(tmp_path / "net"), load(tmp_path / "net")):
@@ -216,3 +216,13 @@ def test_an_exported_folder(runs: Path, tmp_path: Path) -> None:
     card = (tmp_path / "net" / "README.md").read_text()
     assert "Trained on `a.csv`, with seed 0. Test " in card
     assert str(runs) not in card, "the user's folder is of no use to others"
+    with pytest.raises(ValueError, match="folder must be new or empty"):
+        export(runs / "active", tmp_path / "net")
+    monkeypatch.setattr(PretrainedNet, "generate_model_card", _full)
+    with pytest.raises(OSError, match="full"):
+        export(runs / "active", tmp_path / "other")
+    assert [path.name for path in tmp_path.iterdir()] == ["net"], "whole or not at all"
+
+
+def _full(*_: Any, **__: Any) -> None:
+    raise OSError("the disk is full")
