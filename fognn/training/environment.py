@@ -95,12 +95,8 @@ def peak_memory(device: str) -> int | None:
 
 def device_of(name: str) -> str:
     r"""Returns the device to train on: ``"auto"`` is the fastest that this machine has."""
-    here = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
-    found = [device for device, there in here.items() if there]
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    found = [*(device for device in there if there[device]), "cpu"]
     if name != "auto" and name not in found:
         raise ValueError(
             f"device must be one that this machine has ({', '.join(found)}), got {name!r}"
@@ -121,9 +117,11 @@ def rank() -> int:
 def make_fabric(config: Config) -> Fabric:
     r"""Returns a Fabric for this process, alone or one of those that torchrun has started; or one
     that can start ``machine.ranks`` processes, see :func:`on_ranks`."""
-    ranks, nodes = config.machine.ranks, 1
+    nodes = 1
     if by_torchrun():
-        ranks, nodes = int(os.environ["WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
+        config = config.with_values({"machine.ranks": int(os.environ["WORLD_SIZE"])})
+        nodes = int(os.environ["GROUP_WORLD_SIZE"])
+    ranks = config.machine.ranks
     # Without the broadcast of buffers at each forward, which would hang in evaluation, where one
     # rank can have one batch more than another. Torch renamed the option. The edge output of
     # GatedGCN's last layer is not used, so some weights get no gradient.

@@ -3,7 +3,6 @@ r"""A trained network on a split of its data, or on new graphs: scores and predi
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,11 @@ from fognn.data.smiles_csv import is_csv, read_molecules
 from fognn.data.user_data import random_walks
 from fognn.models import Task
 from fognn.training.checkpoint import load_run
-from fognn.training.config import Config, MachineConfig
+from fognn.training.config import Config
 from fognn.training.data import PLAIN_ZINC, RunData
 from fognn.training.environment import device_of, make_fabric, threads_of
 from fognn.training.objective import evaluate_model, forward_batch
 from fognn.training.user_data import user_splits
-from fognn.utils import checks
 from fognn.utils.files import user_path, write_whole
 
 Places = dict[str, list[Any]]
@@ -119,18 +117,29 @@ def evaluate(
         each = [evaluate(path.parent, *rest) for path in folds]
         return {name: statistics.fmean(score[name] for score in each) for name in each[0]}
     net, config, _ = load_run(run, checkpoint)
-    changes: dict[str, Any] = {"machine.device": device, "machine.threads": threads}
-    changes |= {"machine.ranks": 1, "machine.compile": False}
-    if data is not None:
-        changes["data.folder"] = str(data)
-    if batch_size is not None:
-        changes["training.batch_size"] = batch_size
-    opened = RunData(config.with_values(changes))
+    opened = RunData(_here(config, device, threads, data, batch_size))
     with threads_of(opened.run.machine):
         fabric = make_fabric(opened.run)
         scores = evaluate_model(fabric.setup(net), opened.loader(split), opened, fabric)
     metric = config.training.metric
     return {name if name == "loss" else f"{metric}_{name}": scores[name] for name in scores}
+
+
+def _here(
+    config: Config,
+    device: str,
+    threads: int | None,
+    data: str | Path | None,
+    batch_size: int | None,
+) -> Config:
+    r"""Returns the configuration of a run on this machine."""
+    values: dict[str, Any] = {"machine.device": device, "machine.threads": threads}
+    values |= {"machine.ranks": 1, "machine.compile": False}
+    if data is not None:
+        values["data.folder"] = str(data)
+    if batch_size is not None:
+        values["training.batch_size"] = batch_size
+    return config.with_values(values)
 
 
 def predict(
@@ -174,7 +183,6 @@ def predict(
             (default: that of the training)
         module (torch.nn.Module, optional): The network that :func:`fognn.train` was given.
     """
-    checks.int_in_range("predict", "batch_size", batch_size, 1)
     if (source is None) == (split is None):
         raise ValueError("predict: source or split must be given, and not both")
     net, config, task = load_run(run, checkpoint, module)
@@ -183,24 +191,30 @@ def predict(
             f"predict: run must not be of a few-shot network, got {str(run)!r}: use "
             "fognn.training.predict_images, or --support and --query"
         )
-    single = False  # one graph, of which a split has some nodes
+    config = _here(config, device, threads, data, batch_size)
+    place = torch.device(device_of(device))
+    floats = [weight for weight in net.to(place).parameters() if weight.is_floating_point()]
+    dtype = floats[0].dtype if floats else torch.float32
     if split is not None:
-        config = config.with_values({} if data is None else {"data.folder": str(data)})
         opened = RunData(config)
-        graphs, places, truth = _of_split(opened, split)
-        single = opened.user is not None and opened.user.nodes is not None
+        loader = opened.loader(split)
+        loader.shuffle = False
+        batches, places = loader, _places_of_split(opened, split, loader)
     else:
         skip = config.data.skip_bad if skip_bad is None else skip_bad
         graphs, places = _read(source, config, task, smiles_column, skip)
-        truth = None
-    if config.data.name == PLAIN_ZINC:
-        # The network was trained with the embedding of atom type 0 only.
-        for graph in graphs:
-            graph.x = torch.zeros_like(graph.x)
-    with threads_of(MachineConfig(threads=threads)):
-        out = torch.cat(list(_outputs(net, graphs, config, task, batch_size, device)))
-    out = out[places["node"]] if single else out
-    return _predictions(out.float(), task, config.training.loss, places, truth)
+        batches = _batches([_inputs(graph, config, task) for graph in graphs], config)
+    outputs, targets = [], []
+    with threads_of(config.machine), torch.no_grad():
+        for batch in batches:
+            for name in ("x", "edge_attr", "rwse"):
+                if name in batch and batch[name].is_floating_point():
+                    batch[name] = batch[name].to(dtype)
+            out, target = forward_batch(net, batch.to(place))
+            outputs.append(out.cpu())
+            targets.append(target.cpu())
+    truth = None if split is None else torch.cat(targets)
+    return _predictions(torch.cat(outputs).float(), task, config.training.loss, places, truth)
 
 
 def _predictions(
@@ -226,28 +240,6 @@ def _columns(name: str, values: NDArray[Any], names: Sequence[str]) -> dict[str,
     if values.ndim == 1:
         return {name: values}
     return {f"{name}_{part}": values[:, n] for n, part in enumerate(names)}
-
-
-def _of_split(data: RunData, split: str) -> tuple[list[Data], Places, Tensor]:
-    r"""Returns the graphs of a split, where each row belongs, and the truth."""
-    user, task = data.user, data.task
-    assert task is not None
-    if user is None:
-        loader = data.loader(split)
-        loader.shuffle = False
-        graphs = [graph for batch in loader for graph in batch.to_data_list()]
-        truth = torch.cat([graph.y for graph in graphs])
-        return graphs, _places(task, graphs, range(len(graphs))), truth
-    checks.one_of("predict", "split", split, data.splits)
-    items = user_splits(data.config, user)[split]
-    truth, numbers = user.targets_of(items), items.tolist()
-    if user.nodes is not None:
-        return user.graphs, {"graph": [0] * len(numbers), "node": numbers}, truth
-    graphs = [user.graphs[item] for item in numbers]
-    if user.rows:
-        smiles = [user.smiles[item] for item in numbers]
-        return graphs, {"row": [user.rows[item] for item in numbers], "smiles": smiles}, truth
-    return graphs, _places(task, graphs, numbers), truth
 
 
 def _read(
@@ -292,41 +284,49 @@ def _molecules(
     return graphs, {"row": rows, "smiles": [graph.smiles for graph in graphs]}
 
 
-def _outputs(
-    net: Module, graphs: Sequence[Data], config: Config, task: Task, batch_size: int, device: str
-) -> Iterator[Tensor]:
-    r"""Yields the outputs for each batch: a row for each graph, node or edge. Neighbourhoods are
-    sampled as those of a validation split."""
-    place = torch.device(device_of(device))
-    net.to(place)
-    dtype = next((p.dtype for p in net.parameters() if p.is_floating_point()), torch.float32)
-    inputs, neighbors = [_inputs(graph, task, dtype) for graph in graphs], config.data.neighbors
-    loaders: list[Any] = [DataLoader(inputs, batch_size)]
-    if neighbors is not None:
-        for graph in inputs:
-            graph.y = torch.zeros(graph.num_nodes or 0)
-        loaders = [
-            NeighborLoader(
-                PackedGraph(graph), graph.y == 0, neighbors, batch_size, seed=config.seed
-            )
-            for graph in inputs
-        ]
-    with torch.no_grad():
-        for batch in chain(*loaders):
-            yield forward_batch(net, batch.to(place))[0].cpu()
-
-
-def _inputs(graph: Data, task: Task, dtype: torch.dtype) -> Data:
+def _inputs(graph: Data, config: Config, task: Task) -> Data:
     r"""Returns a graph with the inputs of the network only; some graphs may have labels."""
     x, edge_attr = graph.x, graph.edge_attr
     if x is not None and task.node_channels is not None:
-        x = x.to(dtype)  # bags of words are integers in some files
-    part = Data(x=x, edge_index=graph.edge_index, y=torch.zeros(1))
-    if edge_attr is not None and (task.edge_tokens is not None or task.edge_channels is not None):
-        part.edge_attr = edge_attr.to(dtype) if task.edge_channels is not None else edge_attr
+        x = x.float()  # bags of words are integers in some files
+    if x is not None and config.data.name == PLAIN_ZINC:
+        x = torch.zeros_like(x)  # the network was trained with the embedding of atom type 0 only
+    rows = 1 if config.data.neighbors is None else graph.num_nodes or 0
+    part = Data(x=x, edge_index=graph.edge_index, y=torch.zeros(rows))
+    if edge_attr is not None and task.edge_channels is not None:
+        part.edge_attr = edge_attr.float()
+    elif edge_attr is not None and task.edge_tokens is not None:
+        part.edge_attr = edge_attr
     if task.encodings:
-        part.rwse = random_walks(part, task.encodings).to(dtype)
+        part.rwse = random_walks(part, task.encodings)
     return part
+
+
+def _batches(graphs: list[Data], config: Config) -> Iterator[Any]:
+    r"""Yields batches of graphs, or sampled neighbourhoods as those of a validation split."""
+    size, neighbors = config.training.batch_size, config.data.neighbors
+    if neighbors is None:
+        yield from DataLoader(graphs, size)
+        return
+    for graph in graphs:
+        every = torch.ones(graph.num_nodes or 0, dtype=torch.bool)
+        yield from NeighborLoader(PackedGraph(graph), every, neighbors, size, seed=config.seed)
+
+
+def _places_of_split(data: RunData, split: str, loader: Any) -> Places:
+    user, task = data.user, data.task
+    assert task is not None
+    if user is not None and user.nodes is not None:
+        nodes = loader.mask.nonzero().flatten().tolist()
+        return {"graph": [0] * len(nodes), "node": nodes}
+    if user is None:
+        graphs = [graph for batch in loader for graph in batch.to_data_list()]
+        return _places(task, graphs, range(len(graphs)))
+    numbers = user_splits(data.config, user)[split].tolist()
+    if user.rows:
+        smiles = [user.smiles[number] for number in numbers]
+        return {"row": [user.rows[number] for number in numbers], "smiles": smiles}
+    return _places(task, [user.graphs[number] for number in numbers], numbers)
 
 
 def _places(task: Task, graphs: Sequence[Data], numbers: Sequence[int]) -> Places:

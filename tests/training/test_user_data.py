@@ -161,6 +161,17 @@ def test_two_classes_are_judged_by_their_order(tmp_path: Path) -> None:
     assert always.majority_class == ("most frequent class" in str(Result.read(tmp_path / "b")))
 
 
+def test_a_split_with_one_class_is_judged_by_accuracy(tmp_path: Path) -> None:
+    graph = unbalanced()
+    graph.y[graph.val_mask] = 0
+    result = fognn.train(graph, "gcn", folder=tmp_path / "a", **SMALL)
+    assert result.metric == "accuracy"
+    log = (tmp_path / "a" / "log.txt").read_text()
+    assert "accuracy and not ROC-AUC, because the val split has only one class" in log
+    with pytest.raises(ValueError, match=r"take --set training\.metric=accuracy"):
+        fognn.train(graph, "gcn", folder=tmp_path / "b", metric="roc_auc", **SMALL)
+
+
 def test_gin_begins_with_a_sane_loss(tmp_path: Path) -> None:
     lines = [f"{'CCO' * n}{'N' * (n % 2)},{n % 2}" for n in range(2, 30)]
     (tmp_path / "a.csv").write_text("\n".join(["smiles,y", *lines]))

@@ -81,6 +81,7 @@ def test_an_edited_network_is_another_run(
     assert second.val != first.val
     with pytest.raises(ValueError, match=r"holds another run \(model\.name"):
         fognn.train(graphs, edited, folder=first.folder, **SMALL)
+    assert "already finished" not in capsys.readouterr().err
     again = fognn.train(graphs, net_of(), again=True, **SMALL)
     assert again.val == first.val
     assert "begins" in (again.folder / "log.txt").read_text()
