@@ -1,6 +1,5 @@
 r"""A trained network on a split of its data, or on new graphs: scores and predictions."""
 
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,19 +102,8 @@ def evaluate(
     Returns:
         The loss, and the metric over batches and over items, with the names of the columns of
         ``metrics.csv``; for few-shot images also the half-width of the 95 % interval over
-        episodes, as ``accuracy_interval``. For a run over folds, the mean over folds, each at its
-        own checkpoint.
+        episodes, as ``accuracy_interval``.
     """
-    folds = sorted(user_path(run).glob("fold-*/config.yaml"))
-    if folds:
-        if not (user_path(run) / "result.json").is_file():
-            raise ValueError(
-                f"run must have finished all its folds, or name one of them, such as {run}/fold-1, "
-                f"got {str(run)!r}"
-            )
-        rest = (split, checkpoint, device, threads, data, batch_size)
-        each = [evaluate(path.parent, *rest) for path in folds]
-        return {name: statistics.fmean(score[name] for score in each) for name in each[0]}
     net, config, _ = load_run(run, checkpoint)
     opened = RunData(_here(config, device, threads, data, batch_size))
     with threads_of(opened.run.machine):

@@ -83,22 +83,24 @@ def user_task(config: DataConfig, data: UserData) -> Task:
 def user_objective(config: DataConfig, data: UserData) -> dict[str, str]:
     r"""Returns the ``"loss"`` and the ``"metric"`` that fit the targets. Two classes are judged by
     ROC-AUC, unless a split has only one of them."""
-    targets = data.targets
-    if targets.kind == "values":
+    if data.targets.kind == "values":
         return {"loss": "l1", "metric": "mae"}
-    loss = "bce" if targets.kind == "yes/no" else "cross_entropy"
-    two = targets.kind == "yes/no" or targets.columns == 2
-    ranked = two and not _constant_split(config, data)
+    loss = "bce" if data.targets.kind == "yes/no" else "cross_entropy"
+    ranked = _two_classes(data) and not _constant_split(config, data)
     return {"loss": loss, "metric": "roc_auc" if ranked else "accuracy"}
 
 
 def judged_by_accuracy(config: Config, data: UserData) -> str:
     r"""Returns why two classes are judged by accuracy, if it is because a split has only one."""
-    two = data.targets.kind == "yes/no" or data.targets.columns == 2
-    if data.targets.kind == "values" or not two or config.training.metric != "accuracy":
+    if config.training.metric != "accuracy" or not _two_classes(data):
         return ""
     split = _constant_split(config.data, data)
     return split and f"accuracy and not ROC-AUC, because the {split} split has only one class"
+
+
+def _two_classes(data: UserData) -> bool:
+    kind = data.targets.kind
+    return kind == "yes/no" or (kind == "classes" and data.targets.columns == 2)
 
 
 def check_user_data(config: Config, data: UserData | None) -> None:
@@ -110,11 +112,6 @@ def check_user_data(config: Config, data: UserData | None) -> None:
         raise ValueError(
             f"config: data.neighbors must be None for {data.name}, which is not one graph with "
             f"targets of its nodes, got {neighbors}"
-        )
-    if data.nodes is not None and neighbors is None and config.machine.ranks > 1:
-        raise ValueError(
-            "config: machine.ranks must be 1 for one graph, unless data.neighbors is given, got "
-            f"{config.machine.ranks}"
         )
     gcn = config.model.name.partition("+")[0] == "gcn"
     if neighbors is not None and gcn and config.model.settings.get("norm", "sym") == "sym":

@@ -80,39 +80,6 @@ def test_the_training_split_by_hand(own: Result) -> None:
     assert found["mae_batches"] == pytest.approx(batches, rel=1e-5)
 
 
-@pytest.fixture(scope="module")
-def three_folds(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    values = {
-        "data.fraction": 0.05,
-        "data.holdout": True,
-        "data.folder": str(real_data),
-        "training.epochs": 2,
-        "training.batch_size": 4,
-        "model.channels": 8,
-        "machine.threads": 1,
-    }
-    config = protocol("imdb-multi", "gin", 0, values)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fognn.training.data.FOLDS", 3)
-        return fit(config, tmp_path_factory.mktemp("runs") / "run", quiet=True)
-
-
-@pytest.mark.parametrize(("split", "at"), EVERY)
-def test_the_mean_of_folds(three_folds: Result, split: str, at: str) -> None:
-    parts = [Result.read(three_folds.folder / f"fold-{fold}") for fold in (1, 2, 3)]
-    found = evaluate(three_folds.folder, split, at, threads=1)
-    for kind in ("batches", "items"):
-        each = [getattr(part, split)[at][kind] for part in parts]
-        assert found[f"accuracy_{kind}"] == pytest.approx(statistics.fmean(each))
-    if (split, at) != ("val", "best"):
-        # The best epoch of the mean curve has no checkpoint: there each fold has its own.
-        whole = getattr(three_folds, split)[at]
-        assert found["loss"] == pytest.approx(whole["loss"])
-        assert found["accuracy_items"] == pytest.approx(whole["items"])
-    for fold, part in enumerate(parts, 1):
-        check(part, three_folds.folder / f"fold-{fold}", split, at)
-
-
 def test_wrong_arguments(cluster: Result, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="split must be one of train, val, test, got 'dev'"):
         evaluate(cluster.folder, "dev")

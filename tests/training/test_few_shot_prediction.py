@@ -58,16 +58,6 @@ def test_as_the_network_says_image_by_image(place: Path) -> None:
     assert found.probabilities.std(0).max() > 1e-3, "an answer that is always the same"
 
 
-def test_a_query_does_not_depend_on_the_others(place: Path) -> None:
-    together = predict_images(place / "net.ckpt", place / "support", place / "queries")
-    for at, query in enumerate(together.queries):
-        alone = predict_images(place / "net.ckpt", place / "support", query)
-        assert alone.queries == [query]
-        torch.testing.assert_close(
-            alone.probabilities[0], together.probabilities[at], rtol=1e-4, atol=1e-5
-        )
-
-
 def test_fewer_classes_than_trained_for(place: Path, tmp_path: Path) -> None:
     write_support(tmp_path, {"x": 2, "y": 2, "z": 2})
     found = predict_images(place / "net.ckpt", tmp_path, place / "queries")

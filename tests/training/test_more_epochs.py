@@ -11,7 +11,6 @@ import pytest
 import torch
 from tiny_runs import metrics, tiny
 
-import fognn
 from fognn.training import Config, Result, Stopped, fit, loop
 from fognn.training.checkpoint import read_checkpoint
 from fognn.training.objective import forward_batch
@@ -72,17 +71,3 @@ def test_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ste
     fit(of(3), tmp_path / "run", quiet=True)
     fit(of(3), tmp_path / "whole", quiet=True)
     assert_same_run(tmp_path / "run", tmp_path / "whole")
-
-
-def test_the_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    options: dict[str, Any] = {"fraction": 0.0008, "quiet": True, "threads": 1}
-    options |= {"batch_size": 4, "model.channels": 8}
-    first = fognn.train("cluster", "gcn", epochs=1, **options)
-    second = fognn.train("cluster", "gcn", epochs=2, **options)
-    assert "resumes after epoch 1" in (second.folder / "log.txt").read_text()
-    assert (first.folder != second.folder, first.epochs, second.epochs) == (True, 1, 2)
-    assert Result.read(first.folder) == first, "the run of one epoch stays"
-    whole = fognn.train("cluster", "gcn", folder="whole", epochs=2, **options)
-    assert_same_run(second.folder, whole.folder)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs", "whole"]
