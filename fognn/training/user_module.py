@@ -157,17 +157,8 @@ class GivenNet(Module):
         super().__init__()
         self.module = module
         self.task = task
-        parameters = inspect.signature(module.forward).parameters
-        self.names = list(parameters)
+        self.names = list(inspect.signature(module.forward).parameters)
         self.takes_data = len(self.names) == 1 and self.names[0] not in ("x", "edge_index")
-        for name, parameter in parameters.items():
-            variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-            needed = parameter.default is parameter.empty and not variable
-            if needed and name not in _ARGUMENTS and not self.takes_data:
-                raise ValueError(
-                    f"train: model.forward must take some of {', '.join(_ARGUMENTS)}, or one Data, "
-                    f"but {type(module).__name__}.forward needs {name!r}"
-                )
 
     def forward(
         self,

@@ -260,14 +260,6 @@ def test_training_never_sees_an_episode_twice() -> None:
     assert episodes(train, 1) == episodes(train, 1), "an epoch can be repeated after a kill"
 
 
-def test_validation_sees_the_same_episodes_in_every_epoch() -> None:
-    val = loader(train=False, tasks=7)
-    first = episodes(val)
-    assert [len(part) for part in first] == [4, 3]
-    assert len(val) == 2
-    assert episodes(val, 5) == first
-
-
 def test_ranks_share_a_batch_of_episodes() -> None:
     for epoch in (0, 2):
         whole = episodes(loader(True), epoch)

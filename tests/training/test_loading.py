@@ -37,14 +37,6 @@ def test_best_and_last(run: Result) -> None:
     assert same(load(str(run.folder)), load(run.folder))
 
 
-def test_ready_to_predict(run: Result) -> None:
-    net = load(run.folder)
-    assert not any(module.training for module in net.modules())
-    graph = torch.tensor([0, 1, 2]), torch.tensor([[0, 1, 2], [1, 2, 0]])
-    assert torch.equal(net(*graph), net(*graph)), "dropout is off"
-    assert sum(value.numel() for value in net.parameters()) == run.parameters
-
-
 def test_a_checkpoint_stands_for_itself(run: Result, tmp_path: Path) -> None:
     shutil.copy(run.folder / "best.ckpt", tmp_path / "mine.ckpt")
     assert same(load(tmp_path / "mine.ckpt"), load(run.folder))
