@@ -36,8 +36,6 @@ from fognn.experiments.wording import pluralize
 from fognn.training.settings import flat
 from fognn.utils import checks
 
-__all__ = ["compare_frame", "frame_of", "table_csv", "table_frame"]
-
 # Settings that may differ between the runs of a row: the seed, and the machine.
 _IGNORED = ("seed", "machine.", "data.folder")
 
@@ -52,19 +50,11 @@ def table_frame(
     r"""Returns all networks of a table, measured or not, and each measured variant of ours, in the
     order of the table, without the trials of searches.
 
-    The figures are those of the test split. IMDB-MULTI has none: there, as in the paper, the figure
-    is that of the best epoch of the mean curve over the held-out folds, regardless of :obj:`at` and
-    :obj:`over`, and over items, because the paper's figures are multiples of 1 / 1,500.
-
-    Args:
-        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
-        results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
-        at (str, optional): The epoch of the figures: ``"last"``, or ``"best"`` for the best
-            validation metric. (default: that of the table)
-        over (str, optional): The average of the figures, over ``"batches"``, as in the public
-            benchmark, or over ``"items"``. (default: that of the table)
-        minus (str, optional): A row, named as in :func:`fognn.experiments.tables.plan`, to subtract
-            from all rows of its dataset. (default: the host; for a control, its reference)
+    The figures are those of the test split at an epoch (``"last"`` or ``"best"``), the mean over
+    ``"batches"``, as in the public benchmark, or over ``"items"``; by default as the table has
+    them. IMDB-MULTI has no test split: there, as in the paper, they are of the best epoch of the
+    mean curve over the held-out folds, over items. ``minus`` names a row to subtract from all rows
+    of its dataset, in place of the host (for a control, of its reference).
     """
     results = readable(results)
     entries, choices = ledger_of(table, results), choices_of(table, results)

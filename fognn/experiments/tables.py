@@ -18,8 +18,6 @@ from fognn.training.data import PLAIN_ZINC
 from fognn.training.user_data import is_user_data, user_data_name
 from fognn.utils import checks
 
-__all__ = ["TABLES", "Run", "TableRun", "label_of", "plan", "run_folder", "runs_of"]
-
 # Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
 # parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
 # opposite: its row follows the equation. A host's variant applies to the host with FOG, too.
@@ -167,16 +165,9 @@ def plan(
 ) -> list[TableRun]:
     r"""Returns the runs of a table: all rows with the first seed, then all with the next.
 
-    Args:
-        table (str): One of :obj:`fognn.experiments.rows.TABLES`.
-        models (list, optional): Selects rows by slug or shell pattern, such as
-            ``["gcn", "*fog*"]``; the name of a network selects all its rows of the paper, and the
-            norm of GCN can be added: ``"gcn+fog-sym"``. (default: all)
-        seeds (int or list, optional): Number of seeds, from 0, or the seeds. (default: :obj:`1`)
-        fraction (float, optional): Fraction of each split to use. (default: that of the row)
-        epochs (int, optional): Maximum number of epochs. (default: that of the row)
-        ours (bool, optional): Our variants of rows, too. (default: :obj:`True`)
-        values (dict, optional): Settings to change, such as ``{"training.batch_size": 4}``.
+    ``models`` selects rows by slug or shell pattern, such as ``["gcn", "*fog*"]``; the name of a
+    network selects all its rows of the paper. With ``ours``, our variants of rows are planned, too;
+    ``values`` changes settings.
     """
     changes = {setting_name(name): value for name, value in (values or {}).items()}
     if "seed" in changes:

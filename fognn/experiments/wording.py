@@ -3,8 +3,6 @@ r"""How metrics, numbers and verdicts are worded in all answers, tables and page
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["CLAIMS", "FEW", "METRICS", "NONE", "Metric", "joined", "pluralize"]
-
 NONE = "–"  # shown where there is no value
 FEW = "one or two seeds decide nothing"
 
