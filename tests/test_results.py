@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from fognn.experiments import build, get_row, protocol
-from fognn.experiments.kept import kept_name
-from fognn.experiments.ledger import LedgerEntry, ledger_of
+from fognn.experiments.ledger import LedgerEntry, kept_name, ledger_of
 from fognn.experiments.search import choices_of, with_choice
 from fognn.experiments.tables import TABLES, TableRun, other_key
 from fognn.models import count_parameters

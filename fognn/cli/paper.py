@@ -182,7 +182,7 @@ def verify(
       fognn verify zinc
       fognn verify --all
     """
-    from fognn.experiments.kept import verify as find
+    from fognn.experiments.ledger import verify as find
 
     if bool(tables) == everything:
         raise BadParameter("give the names of tables, or --all")

@@ -13,12 +13,19 @@ from fognn.data import UserData, open_user_data
 from fognn.data.catalog import dataset_info
 from fognn.data.statistics import describe
 from fognn.experiments.compared import ComparedRun, networks
-from fognn.experiments.differences import difference_of, note_of, sentence_of, winner_of
+from fognn.experiments.differences import (
+    METRICS,
+    NONE,
+    difference_of,
+    note_of,
+    pluralize,
+    sentence_of,
+    winner_of,
+)
 from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.reproduce import Summary, Sweep
 from fognn.experiments.results import compare_frame
 from fognn.experiments.search import Choice, grid, search_rates
-from fognn.experiments.wording import METRICS, NONE, pluralize
 from fognn.models.hosts import BUILT_IN
 from fognn.training.config import DataConfig, setting_name
 from fognn.training.data import PLAIN_ZINC, data_fingerprint

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from fognn.experiments.kept import add_to_ledger
-from fognn.experiments.ledger import LedgerEntry, ledger_of, relabelled
+from fognn.experiments.ledger import LedgerEntry, add_to_ledger, ledger_of, relabelled
 from fognn.experiments.protocols import command_of
 from fognn.experiments.search import Choice, Settings, search_rates, trials
 from fognn.experiments.tables import Run, TableRun, runs_of

@@ -26,13 +26,18 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.differences import estimate, paired_difference, score_of, verdict_of
+from fognn.experiments.differences import (
+    estimate,
+    paired_difference,
+    pluralize,
+    score_of,
+    verdict_of,
+)
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
 from fognn.experiments.protocols import config_of
 from fognn.experiments.rows import TABLES, get_row
 from fognn.experiments.search import SEARCHED, choices_of, without_trials
 from fognn.experiments.tables import host_variant, is_host, label_of, plan, row_named, variant_of
-from fognn.experiments.wording import pluralize
 from fognn.training.settings import flat
 from fognn.utils import checks
 

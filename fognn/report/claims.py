@@ -13,11 +13,18 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.differences import Difference, paired_difference, verdict_of
+from fognn.experiments.differences import (
+    CLAIMS,
+    METRICS,
+    NONE,
+    Difference,
+    joined,
+    paired_difference,
+    pluralize,
+    verdict_of,
+)
 from fognn.experiments.results import table_frame
-from fognn.experiments.rows import get_row
-from fognn.experiments.tables import TABLES
-from fognn.experiments.wording import CLAIMS, METRICS, NONE, joined, pluralize
+from fognn.experiments.rows import TABLES, get_row
 from fognn.report.forms import Table
 
 RULE = (
@@ -79,7 +86,7 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        r"""One of :obj:`fognn.experiments.wording.CLAIMS`."""
+        r"""One of :obj:`fognn.experiments.differences.CLAIMS`."""
         each = {comparison.verdict for comparison in self.comparisons}
         if each == {"better", "not measured"}:
             return "partly"

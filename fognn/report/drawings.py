@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx, to_rdmol
 
 from fognn.data.molecules import ATOM_COLUMNS, ATOMS
-from fognn.experiments.wording import pluralize
+from fognn.experiments.differences import pluralize
 from fognn.report.forms import save_page, shortened, text_table
 from fognn.training.few_shot_prediction import FewShotPrediction
 from fognn.utils.files import user_path, write_whole

@@ -3,8 +3,8 @@ r"""The notes below a table of results."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fognn.experiments.differences import joined
 from fognn.experiments.rows import get_row
-from fognn.experiments.wording import joined
 
 _EPOCHS = {"last": "the last epoch", "best": "the epoch with the best validation metric"}
 _AVERAGES = {

@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from fognn.experiments.differences import difference_of, estimate
-from fognn.experiments.rows import get_row
-from fognn.experiments.tables import TABLES
-from fognn.experiments.wording import METRICS
+from fognn.experiments.differences import METRICS, difference_of, estimate
+from fognn.experiments.rows import TABLES, get_row
 from fognn.report.forms import capital
 
 _HOST, _FOG, _PAPER, _INK = "var(--line-0)", "var(--line-1)", "var(--soft)", "var(--ink)"

@@ -7,11 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.differences import difference_of, sentence_of
+from fognn.experiments.differences import (
+    CLAIMS,
+    METRICS,
+    NONE,
+    difference_of,
+    joined,
+    pluralize,
+    sentence_of,
+)
 from fognn.experiments.ledger import LedgerEntry, ledger_entry, ledger_of, readable
 from fognn.experiments.results import add_difference, figures_of, typed
-from fognn.experiments.tables import TABLES
-from fognn.experiments.wording import CLAIMS, METRICS, NONE, joined, pluralize
+from fognn.experiments.rows import TABLES
 from fognn.report.claims import RULE, Judgement, judge, read_frames
 from fognn.report.data import statistics_rows
 from fognn.report.forms import Table, capital, check_output, write_pages

@@ -7,13 +7,19 @@ from typing import Any
 import pandas as pd
 
 from fognn.experiments.compared import chosen_entries
-from fognn.experiments.differences import Difference, difference_of
+from fognn.experiments.differences import (
+    METRICS,
+    NONE,
+    Difference,
+    Metric,
+    difference_of,
+    pluralize,
+)
 from fognn.experiments.ledger import COMPARE, ledger_of, readable
 from fognn.experiments.results import compare_frame, table_csv, table_frame
-from fognn.experiments.rows import get_row, name_of, rows
+from fognn.experiments.rows import TABLES, get_row, name_of, rows
 from fognn.experiments.search import choices_of, rates_frame
-from fognn.experiments.tables import TABLES, label_of
-from fognn.experiments.wording import METRICS, NONE, Metric, pluralize
+from fognn.experiments.tables import label_of
 from fognn.models import list_models
 from fognn.report.claims import claims_table, read_frames
 from fognn.report.forms import FORMS, Table, text_table

@@ -8,8 +8,7 @@ from kept_runs import kept_run, use_tiny_data
 from tiny_own_rows import small_plan, use_small_rows
 
 import fognn
-from fognn.experiments.kept import Check, add_to_ledger, verify
-from fognn.experiments.ledger import ledger_of
+from fognn.experiments.ledger import Check, add_to_ledger, ledger_of, verify
 from fognn.experiments.tables import plan
 from fognn.models.weights import read_weights
 from fognn.training import evaluate, fit
@@ -97,7 +96,7 @@ def test_data_that_are_not_here(place: None, monkeypatch: pytest.MonkeyPatch) ->
     def missing(*_: object) -> None:
         raise FileNotFoundError("ZINC is not here")
 
-    monkeypatch.setattr("fognn.experiments.kept.evaluate", missing)
+    monkeypatch.setattr("fognn.experiments.ledger.evaluate", missing)
     (check,) = verify(["zinc"])
     assert check.problem == "not evaluated: ZINC is not here"
 

@@ -12,8 +12,7 @@ from kept_runs import kept_run, use_tiny_data
 from ledger_entries import entry
 from tiny_runs import metrics
 
-from fognn.experiments.kept import kept_name
-from fognn.experiments.ledger import ledger_entry, ledger_of
+from fognn.experiments.ledger import kept_name, ledger_entry, ledger_of
 from fognn.experiments.reproduce import Sweep, dry_run, reproduce
 from fognn.experiments.search import choices_of
 from fognn.experiments.tables import TableRun, plan

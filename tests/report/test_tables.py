@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fognn.experiments.tables import TABLES
+from fognn.experiments.rows import TABLES
 from fognn.report.claims import judge, read_frames
 from fognn.report.forms import FORMS, Table, shortened
 from fognn.report.tables import report_table
