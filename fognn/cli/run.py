@@ -104,7 +104,6 @@ def predict(
     query: Path | None = Option(
         None, help="Few-shot network: an image to classify, or a folder of images."
     ),
-    html: Path | None = Option(None, help="Few-shot network: a page to write, with the images."),
     checkpoint: str | None = Option(
         None, help="best (validation metric) or last (epoch). [best; last for kept weights]"
     ),
@@ -133,18 +132,21 @@ def predict(
       fognn predict runs/zinc/gcn+fog-seed0 molecules.csv -o predictions.csv
       fognn predict runs/zinc/gcn+fog-seed0 --split test -o test.csv
       fognn predict zinc/gcn+fog --split val
-      fognn predict RUN --support my_classes --query photos -o answers.csv --html answers.html
+      fognn predict RUN --support my_classes --query photos -o answers.csv
     """
     options.import_own(imported)
     if support is not None or query is not None:
         if support is None or query is None or source is not None:
             raise BadParameter("--support and --query must be given for images, not INPUT")
-        from fognn.report.drawings import answers_table, save_answers
+        from fognn.report.tables import answers_table
         from fognn.training.few_shot_prediction import predict_images
+        from fognn.utils.files import user_path, write_whole
 
         images = predict_images(run, support, query, checkpoint, batch_size, device)
         print("\n".join([*images.notes, answers_table(images)]))
-        save_answers(images, output, html)
+        if output is not None:
+            with write_whole(user_path(output)) as temporary:
+                temporary.write_text(images.to_csv(), encoding="utf-8", newline="")
         return
     if (source is None) == (split is None):
         raise BadParameter("INPUT or --split must be given; --support, --query for images")

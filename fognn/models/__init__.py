@@ -2,7 +2,6 @@ r"""Networks (an encoder, blocks, a head), and the registry that builds them by 
 
 from typing import TYPE_CHECKING
 
-from fognn.models.basic_gnn import with_fog
 from fognn.models.budget import equal_size
 from fognn.models.few_shot_net import FewShotNet
 from fognn.models.graph_net import GraphNet
@@ -24,7 +23,6 @@ __all__ = [
     "equal_size",
     "list_models",
     "register_host",
-    "with_fog",
 ]
 
 __getattr__ = lazy_names(__name__, {"weights": ("PretrainedNet",)})

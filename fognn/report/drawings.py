@@ -1,5 +1,4 @@
-r"""Pictures: a few graphs, molecules or images of a dataset, and the answers of a few-shot network
-for a user's own images."""
+"""Pictures of a few graphs, molecules or images of a dataset."""
 
 import base64
 import io
@@ -8,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx, to_rdmol
 
 from fognn.data.molecules import ATOM_COLUMNS, ATOMS
-from fognn.experiments.differences import pluralize
-from fognn.report.forms import save_page, shortened, text_table
-from fognn.training.few_shot_prediction import FewShotPrediction
-from fognn.utils.files import user_path, write_whole
+from fognn.report.forms import save_page, shortened
+from fognn.utils.files import write_whole
 
 KINDS = {
     "pattern": "Nodes on a circle, coloured by label: which belong to the pattern?",
@@ -28,7 +24,6 @@ KINDS = {
 }
 _COLUMNS, _SIZE = 4, 3.2  # panels side by side, inches of each
 _LETTERS = 44  # of a caption
-_SHOWN = 10  # images of a class, beside few-shot answers
 _MOST_ATOMS = 500  # RDKit takes minutes to place some thousands of atoms in rings
 
 
@@ -58,13 +53,10 @@ def save_drawing(
         with write_whole(path) as temporary:
             temporary.write_bytes(picture)
         return
-    context = {"title": title, "note": KINDS[kind], "image": _inside(picture)}
+    # As an address, so that the page needs no other file.
+    image = f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
+    context = {"title": title, "note": KINDS[kind], "image": image}
     save_page(path, "data", **context, header=header, rows=rows)
-
-
-def _inside(png: bytes) -> str:
-    r"""Returns a picture as an address, so that a page needs no other file."""
-    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
 
 
 def _molecules(graphs: Sequence[Data], captions: Sequence[str]) -> bytes:
@@ -169,52 +161,3 @@ def _draw_graph(axis: Any, kind: str, graph: Data) -> None:
         axis.add_collection(LineCollection(list(tour), color="#D55E00", linewidth=1.3))
     axis.scatter(*places.T, edgecolors="white", linewidths=0.4, zorder=3, **look)
     axis.set_aspect("equal")
-
-
-def answers_table(found: FewShotPrediction) -> str:
-    r"""Returns a line for each query: the file, its class, and the probability of each class."""
-    header = ["query", "class", *(shortened(name, _LETTERS) for name in found.classes)]
-    lines = zip(found.queries, found.predicted, found.probabilities.tolist(), strict=True)
-    rows = [
-        [shortened(path.name, _LETTERS), best, *(f"{value:.3f}" for value in values)]
-        for path, best, values in lines
-    ]
-    return text_table(header, rows, right=range(2, len(header)))
-
-
-def save_answers(found: FewShotPrediction, csv: Path | None, html: Path | None) -> None:
-    r"""Writes a few-shot network's answers to a csv file, and a page with each query beside its
-    support set, as the network got them."""
-    if csv is not None:
-        with write_whole(user_path(csv)) as temporary:
-            temporary.write_text(found.to_csv(), encoding="utf-8", newline="")
-    if html is None:
-        return
-    supports = []
-    for label, name in enumerate(found.classes):
-        images = [_image(image) for image in found.support_images[found.support_labels == label]]
-        more = len(images) - _SHOWN
-        supports.append({"name": name, "images": images[:_SHOWN], "more": max(0, more)})
-    queries = [
-        {
-            "file": query.name,
-            "best": found.predicted[number],
-            "image": _image(found.query_images[number]),
-            "rows": list(zip(found.classes, found.probabilities[number].tolist(), strict=True)),
-        }
-        for number, query in enumerate(found.queries)
-    ]
-    counts = f"{pluralize(len(queries), 'image')} and {len(supports)} classes"
-    notes = [f"{counts}, as the network got them.", *found.notes]
-    context = {"title": "Classified images", "notes": notes}
-    save_page(user_path(html), "few_shot", **context, supports=supports, queries=queries)
-
-
-def _image(image: Tensor) -> str:
-    from PIL import Image
-
-    # Of a drawing, ink is 255; it is shown dark.
-    pixels = 255 - image[0] if image.size(0) == 1 else image.permute(1, 2, 0).contiguous()
-    out = io.BytesIO()
-    Image.fromarray(pixels.numpy()).save(out, "PNG")
-    return _inside(out.getvalue())

@@ -1,4 +1,4 @@
-"""Pictures of graphs, molecules and images, and the answers of a few-shot network."""
+"""Pictures of graphs, molecules and images."""
 
 import io
 import re
@@ -6,14 +6,12 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
 from fognn.data.molecules import ATOMS, smiles_to_graph
-from fognn.report.drawings import KINDS, _to_molecule, answers_table, save_answers, save_drawing
-from fognn.training import FewShotPrediction
+from fognn.report.drawings import KINDS, _to_molecule, save_drawing
 
 Image = pytest.importorskip("PIL.Image")
 Chem = pytest.importorskip("rdkit.Chem")
@@ -75,35 +73,3 @@ def test_every_token_of_zinc_and_what_chemistry_forbids_can_be_drawn(tmp_path: P
     large.smiles = "C" * 600  # which is not drawn: RDKit would take minutes
     graphs.append(large)
     save_drawing(tmp_path / "x.png", "molecule", "t", graphs, [""] * len(graphs))
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_answers_as_table_csv_and_page(tmp_path: Path, channels: int) -> None:
-    generator = torch.Generator().manual_seed(0)
-    images = torch.randint(0, 256, (26, channels, 28, 28), dtype=torch.uint8, generator=generator)
-    found = FewShotPrediction(
-        ["cat", "dog"],
-        [Path("q/one.png"), Path("q/two & <i>.png")],
-        torch.tensor([[0.25, 0.75], [0.9, 0.1]]),
-        images[:2],
-        [Path(f"s/{n}.png") for n in range(24)],
-        images[2:],
-        torch.arange(2).repeat_interleave(12),
-        ["trained for 5 classes, got 2"],
-    )
-    assert [line.split() for line in answers_table(found).split("\n")[2:]] == [
-        ["one.png", "dog", "0.250", "0.750"],
-        ["two", "&", "<i>.png", "cat", "0.900", "0.100"],
-    ]
-    save_answers(found, tmp_path / "a.csv", tmp_path / "a.html")
-    assert (tmp_path / "a.csv").read_text() == found.to_csv()
-    text = (tmp_path / "a.html").read_text()
-    for shown in ("two &amp; &lt;i&gt;.png: cat", "trained for 5 classes", "and 2 more", "75.0 %"):
-        assert shown in text
-    shown_images = [b64decode(data) for data in INSIDE.findall(text)]
-    assert len(shown_images) == 2 * 10 + 2
-    for data, expected in zip(shown_images[-2:], found.query_images, strict=True):
-        with Image.open(io.BytesIO(data)) as image:
-            pixels = torch.from_numpy(np.array(image))
-        pixels = 255 - pixels[None] if channels == 1 else pixels.permute(2, 0, 1)  # ink is dark
-        assert torch.equal(pixels, expected)
