@@ -95,7 +95,7 @@ def missing() -> None:
     [
         (text_file, "support/cat/notes.txt"),
         (broken, "support/dog/0.png"),
-        (empty, "support/fish"),
+        (empty, "support"),
         (no_queries, "query"),
         (missing, "support"),
     ],
