@@ -50,8 +50,8 @@ class Sweep:
     total: int  # number of runs, for the counter
     runs: Path
     results: Path
-    where: dict[str, Any]  # the arguments of open_pool
-    given: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # of fit, by network
+    where: dict[str, Any]  # workers, ray and shared
+    given: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # Python objects, see Here
     again: bool = False
     command: str = "the same command"
     weights: str | Path | None = None
@@ -78,7 +78,7 @@ class Sweep:
         failed: dict[str, str] = {}
         try:
             if todo:
-                self.pool = self.pool or open_pool(**self.where, quiet=self.quiet)
+                self.pool = self.pool or open_pool(**self.where, quiet=self.quiet, given=self.given)
                 self._train(self.pool, deque(todo), trained, failed)
         except Stopped as stop:
             raise Stopped(
@@ -96,8 +96,7 @@ class Sweep:
             while queue or running:
                 while queue and len(running) < pool.size and not signals.asked:
                     run = queue.popleft()
-                    given = self.given.get(run.config.model.name, {})
-                    running[pool.start(run.config, run.folder(self.runs), given)] = run
+                    running[pool.start(run.config, run.folder(self.runs))] = run
                 stopping = signals.asked
                 if stopping:
                     self._note("stopping: each run finishes its step and saves its state")

@@ -2,8 +2,7 @@ r"""Where runs are trained: in this process, in worker processes of this machine
 
 Each is a pool of the same form: ``size`` is the number of runs at a time, ``start`` trains a run
 and returns a :class:`~concurrent.futures.Future` of an :obj:`Answer`, ``stop`` asks runs to save
-their state, and ``close`` ends all that still run. The ``given`` arguments are Python objects for
-:func:`~fognn.training.fit`.
+their state, and ``close`` ends all that still run.
 """
 
 import multiprocessing
@@ -13,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -33,17 +33,21 @@ Answer = tuple[str, dict[str, bytes]]
 
 
 class Here:
-    r"""Trains one run at a time in this process, which takes no time to start."""
+    r"""Trains one run at a time in this process, which takes no time to start, and can be given
+    Python objects, by the names of the networks: further arguments of :func:`fognn.training.fit`.
+    """
 
     size = 1
 
-    def __init__(self, quiet: bool = True) -> None:
+    def __init__(self, quiet: bool, given: Mapping[str, dict[str, Any]]) -> None:
+        self.given = given
         self.quiet = quiet or not sys.stderr.isatty()  # else the epochs of each run are shown
 
-    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> Future[Answer]:
+    def start(self, config: Config, folder: Path) -> Future[Answer]:
         future: Future[Answer] = Future()
         try:
-            future.set_result(train_run(config, folder, given, self.quiet))
+            given = self.given.get(config.model.name, {})
+            future.set_result(train_run(config, folder, self.quiet, **given))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -64,9 +68,9 @@ class Workers:
         self.pids: dict[ProcessPoolExecutor, Future[int]] = {}
         self.runs: dict[ProcessPoolExecutor, Future[Answer]] = {}
 
-    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> Future[Answer]:
+    def start(self, config: Config, folder: Path) -> Future[Answer]:
         executor = self._idle()
-        self.runs[executor] = executor.submit(train_run, config, folder, given)
+        self.runs[executor] = executor.submit(train_run, config, folder)
         return self.runs[executor]
 
     def _idle(self) -> ProcessPoolExecutor:
@@ -140,12 +144,12 @@ class RayPool:
         options = {"num_cpus": 1, "max_retries": 10, "scheduling_strategy": "SPREAD"}
         self.remote = ray.remote(**options, max_calls=1)(train_on_ray)
 
-    def start(self, config: Config, folder: Path, given: dict[str, Any]) -> Future[Answer]:
+    def start(self, config: Config, folder: Path) -> Future[Answer]:
         if config.data.folder is not None:
             place = str(user_path(config.data.folder).resolve())
             config = config.with_values({"data.folder": place})
         files = None if self.shared else files_of(folder)
-        ref = self.remote.remote(config.to_dict(), folder.resolve(), given, files, asked())
+        ref = self.remote.remote(config, folder.resolve(), files, asked())
         future: Future[Answer] = ref.future()
         self.refs[future] = ref
         return future
@@ -168,7 +172,11 @@ Pool = Here | Workers | RayPool
 
 
 def open_pool(
-    workers: int | Literal["auto"], ray: str | None = None, shared: bool = False, quiet: bool = True
+    workers: int | Literal["auto"],
+    ray: str | None,
+    shared: bool,
+    quiet: bool,
+    given: Mapping[str, dict[str, Any]],
 ) -> Pool:
     r"""Returns the pool for the arguments of :func:`fognn.experiments.reproduce.reproduce`."""
     if workers != "auto" and (not isinstance(workers, int) or workers < 1):
@@ -176,10 +184,10 @@ def open_pool(
     count = cores() if workers == "auto" else workers
     if ray is not None:
         return RayPool(ray, count, shared)
-    return Here(quiet) if count == 1 else Workers(count)
+    return Here(quiet, given) if count == 1 else Workers(count)
 
 
-def train_run(config: Config, folder: Path, given: dict[str, Any], quiet: bool = True) -> Answer:
+def train_run(config: Config, folder: Path, quiet: bool = True, **given: Any) -> Answer:
     r"""Trains or resumes a run with one thread: on small graphs, several runs with one thread each
     do more steps than one run with several."""
     if config.machine.threads is None:
@@ -189,11 +197,7 @@ def train_run(config: Config, folder: Path, given: dict[str, Any], quiet: bool =
 
 
 def train_on_ray(
-    config: dict[str, Any],
-    folder: Path,
-    given: dict[str, Any],
-    files: dict[str, bytes] | None,
-    imported: str | None,
+    config: Config, folder: Path, files: dict[str, bytes] | None, imported: str | None
 ) -> Answer:
     r"""Trains or resumes a run on the machine where it is called: in its folder, or in a temporary
     one with the files of its folder, which are sent back."""
@@ -204,7 +208,7 @@ def train_on_ray(
             put_files(files or {}, place)
             if imported:
                 import_file(imported)
-            train_run(Config.from_dict(config), place, given)
+            train_run(config, place)
         except (Exception, Stopped) as error:
             reason = reason_of(error)
         return reason, {} if files is None else files_of(place)

@@ -18,7 +18,7 @@ Plan = Callable[..., list[TableRun]]
 
 
 def task(run: TableRun, folder: Path, files: dict[str, bytes] | None) -> Any:
-    return train_on_ray(run.config.to_dict(), folder, {}, files, None)
+    return train_on_ray(run.config, folder, files, None)
 
 
 def test_a_task_in_a_shared_folder(tmp_path: Path, tiny_plan: Plan) -> None:

@@ -201,7 +201,7 @@ def test_a_killed_worker_is_reported_and_its_run_resumed(
     """And the workers stay alive from one call to the next."""
     first, *others = tiny_plan(1, 100) + tiny_plan(3, 2)
     runs = tmp_path / "runs"
-    where = {"workers": 2}
+    where = {"workers": 2, "ray": None, "shared": False}
     with Sweep(4, runs, tmp_path, where) as sweep:
         pids: list[int] = []
 
