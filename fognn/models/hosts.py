@@ -3,7 +3,7 @@ r"""The hosts, layers that FOG can be beside, by name; :func:`register_host` add
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -15,38 +15,11 @@ from fognn.nn import FOG, FOGControl, GATConv, GatedGCNConv, GCNConv, GINConv, S
 from fognn.ops import Adjacency
 from fognn.utils import checks
 
-
-@dataclass(frozen=True)
-class FOGSettings:
-    """The settings of FOG in a network."""
-
-    fog_channels: int | None = None
-    h1: int | None = None
-    h2: int | None = None
-    fog_kind: str = "kron"
-    fog_norm: str = "batch_norm"
-    fog_act: str = "relu"
-    fog_eps: float | None = None
-    fog_act_first: bool = False
-
-    def layer(self, channels: int, out_channels: int, edge_dim: int | None) -> FOG:
-        """Returns a layer."""
-        options: dict[str, Any] = {
-            "norm": self.fog_norm,
-            "act": self.fog_act,
-            "eps": self.fog_eps,
-            "act_first": self.fog_act_first,
-            "edge_dim": edge_dim,
-        }
-        if self.fog_kind == "kron":
-            return FOG(channels, out_channels, self.h1, self.h2, **options)
-        return FOGControl(channels, out_channels, self.h1, self.h2, self.fog_kind, **options)
-
-
 Layer = TypeVar("Layer", bound=Callable[..., Module])
 # Settings of all networks on graphs, and of those with FOG.
 NET_SETTINGS = ("channels", "layers", "dropout", "ffn", "edge_features", "readout", "head")
-FOG_SETTINGS = tuple(field.name for field in fields(FOGSettings))
+FOG_SETTINGS: tuple[str, ...] = ("fog_channels", "h1", "h2")
+FOG_SETTINGS += ("fog_kind", "fog_norm", "fog_act", "fog_eps", "fog_act_first")
 # Settings of create_model that a user's layer cannot have for itself.
 _RESERVED = (*NET_SETTINGS, "head_channels", "pretrained", *FOG_SETTINGS)
 
@@ -72,6 +45,14 @@ class Host:
 
 
 HOSTS: dict[str, Host] = {}
+
+
+def fog_layer(channels: int, out_channels: int, fog_kind: str = "kron", **settings: Any) -> FOG:
+    """Returns FOG, or a control of it, with settings of :func:`fognn.models.create_model`."""
+    options = {name.removeprefix("fog_"): value for name, value in settings.items()}
+    if fog_kind == "kron":
+        return FOG(channels, out_channels, **options)
+    return FOGControl(channels, out_channels, kind=fog_kind, **options)
 
 
 def _host(name: str, **fields: Any) -> Callable[[Layer], Layer]:

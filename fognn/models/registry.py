@@ -15,7 +15,7 @@ from fognn.models.graph_net import (
     WalkEncoder,
 )
 from fognn.models.heads import Head, JumpingHead, MLPHead, OutputScale
-from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, FOGSettings, Host
+from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, Host, fog_layer
 from fognn.nn import Block, FeedForward, WithFOG
 from fognn.utils import checks
 
@@ -204,8 +204,8 @@ def _graph_net(
         others["head_channels"] = head_channels  # which no setting of such a network is
     options = {key: value for key, value in others.items() if value is not None}
     _check_options(name, host, jumping, options)
-    fog = FOGSettings(**{key: options.pop(key) for key in FOG_SETTINGS if key in options})
-    p = _fog_channels(name, channels, fog.fog_channels) if has_fog(name) else 0
+    fog = {key: options.pop(key) for key in FOG_SETTINGS if key in options}
+    p = _fog_channels(name, channels, fog.pop("fog_channels", None)) if has_fog(name) else 0
     if readout is not None and task.level != "graph":
         raise ValueError(
             f"create_model: readout must be None for outputs on {task.level}s, got {readout!r}"
@@ -232,7 +232,7 @@ def _graph_net(
             given = {key: value for key, value in given.items() if key in host.given}
             conv = host.conv(channels, channels - p, **given, **options)
         if p:
-            of_fog = fog.layer(channels, p, edge_dim)
+            of_fog = fog_layer(channels, p, edge_dim=edge_dim, **fog)
             conv = WithFOG(conv, of_fog) if conv is not None else of_fog
         assert conv is not None
         # The benchmark's GraphSAGE has its activation inside, before the norm.

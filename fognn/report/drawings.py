@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx, to_rdmol
 
 from fognn.data.molecules import ATOM_COLUMNS, ATOMS
-from fognn.report.forms import save_page, shortened
+from fognn.report.forms import save_page
 from fognn.utils.files import write_whole
 
 KINDS = {
@@ -23,7 +23,6 @@ KINDS = {
     "images": "A row for each class.",
 }
 _COLUMNS, _SIZE = 4, 3.2  # panels side by side, inches of each
-_LETTERS = 44  # of a caption
 _MOST_ATOMS = 500  # RDKit takes minutes to place some thousands of atoms in rings
 
 
@@ -44,7 +43,6 @@ def save_drawing(
 ) -> None:
     r"""Draws graphs, molecules or images to a file."""
     check_picture(path)
-    captions = [shortened(caption, _LETTERS) for caption in captions]
     if kind == "molecule":
         picture = _molecules(items, captions)
     else:

@@ -33,14 +33,6 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def shortened(text: str, most: int) -> str:
-    r"""Returns the text with at most as many characters, and an ellipsis in the middle."""
-    if len(text) <= most:
-        return text
-    end = (most - 1) // 2
-    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
-
-
 def text_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()
 ) -> str:

@@ -22,7 +22,7 @@ from fognn.experiments.search import choices_of, rates_frame
 from fognn.experiments.tables import label_of
 from fognn.models import list_models
 from fognn.report.claims import claims_table, read_frames
-from fognn.report.forms import FORMS, Table, shortened, text_table
+from fognn.report.forms import FORMS, Table, text_table
 from fognn.report.notes import notes_of
 from fognn.training import FewShotPrediction
 from fognn.utils import checks
@@ -263,10 +263,9 @@ def _sizes(name: str) -> str:
 
 def answers_table(found: FewShotPrediction) -> str:
     r"""Returns a line for each query: the file, its class, and the probability of each class."""
-    header = ["query", "class", *(shortened(name, 44) for name in found.classes)]
+    header = ["query", "class", *found.classes]
     lines = zip(found.queries, found.predicted, found.probabilities.tolist(), strict=True)
     rows = [
-        [shortened(path.name, 44), best, *(f"{value:.3f}" for value in values)]
-        for path, best, values in lines
+        [path.name, best, *(f"{value:.3f}" for value in values)] for path, best, values in lines
     ]
     return text_table(header, rows, right=range(2, len(header)))

@@ -9,7 +9,7 @@ import pytest
 
 from fognn.experiments.rows import TABLES
 from fognn.report.claims import judge, read_frames
-from fognn.report.forms import FORMS, Table, shortened
+from fognn.report.forms import FORMS, Table
 from fognn.report.tables import report_table
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -40,11 +40,6 @@ def test_a_table_as_latex() -> None:
 
 def test_a_table_as_csv() -> None:
     assert list(csv.reader(io.StringIO(TABLE.to("csv")))) == [TABLE.header, *TABLE.rows]
-
-
-def test_a_name_that_is_too_long() -> None:
-    assert shortened("abcdefghij", 10) == "abcdefghij"
-    assert shortened("abcdefghijk", 5) == "ab…jk"
 
 
 @pytest.mark.parametrize("form", FORMS)
