@@ -14,28 +14,20 @@ from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.separate import separate
 from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 from torch_geometric.edge_index import CatMetadata, SortOrder
-from torch_geometric.utils import to_undirected
 
 from fognn.data.sources import DAMAGED
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
-__all__ = ["MASKS", "PYG_CLASSES", "check_graphs", "level_of", "read_graphs", "write_graphs"]
-
 NAMES = ("x", "edge_index", "edge_attr", "y")
 MASKS = ("train_mask", "val_mask", "test_mask")
-LEVELS = ("graph", "node", "edge")
 # What the files of PyG's graphs name, beside tensors.
 PYG_CLASSES: list[Any] = [
     *(Data, DataEdgeAttr, DataTensorAttr, EdgeIndex, CatMetadata, SortOrder),
     *(BaseStorage, EdgeStorage, GlobalStorage, NodeStorage),
 ]
 # PyG's names for those of the "heterophilous graphs" files.
-_OTHER_NAMES = {
-    "node_features": "x",
-    "node_labels": "y",
-    **{f"{mask}s": mask for mask in MASKS},
-}
+_OTHER_NAMES = {"node_features": "x", "node_labels": "y", **{f"{mask}s": mask for mask in MASKS}}
 
 
 def read_graphs(path: str | Path) -> list[Data]:
@@ -64,11 +56,13 @@ def read_graphs(path: str | Path) -> list[Data]:
         path (str or Path): The file or folder.
     """
     path = user_path(path)
-    graphs: list[Data] = []
-    for file in _files(path):
-        graphs += check_graphs(str(file), _graphs_in(str(file), _read(file)))
-    _check_alike(str(path), graphs)
-    return graphs
+    files = [path]
+    if path.is_dir():
+        shown = (file for file in path.iterdir() if not file.name.startswith("."))
+        files = sorted(file for file in shown if file.suffix.lower() in (".pt", ".npz"))
+    elif not path.is_file() or path.suffix.lower() not in (".pt", ".npz"):
+        raise FileError(f"{path} is not there: name a .pt or .npz file, or a folder of them")
+    return check_graphs(str(path), [graph for file in files for graph in _graphs_in(file)])
 
 
 def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
@@ -82,10 +76,11 @@ def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
             :obj:`edge_attr` and :obj:`y`.
     """
     path = user_path(path)
-    if path.suffix.lower() != ".npz":
-        raise ValueError(f"write_graphs: path must end in .npz, got {str(path)!r}")
-    if isinstance(graphs, Data):
-        raise ValueError("write_graphs: graphs must be a list of Data, got a single one")
+    if path.suffix.lower() != ".npz" or isinstance(graphs, Data):
+        raise ValueError(
+            f"write_graphs: path must end in .npz, and graphs must be a list, got {str(path)!r} "
+            f"and {type(graphs).__name__}"
+        )
     graphs = check_graphs("write_graphs", list(graphs))
     arrays: dict[str, Any] = {
         "n": np.array([graph.num_nodes for graph in graphs]),
@@ -112,7 +107,15 @@ def check_graphs(where: str, items: Sequence[Any]) -> list[Data]:
     if not len(items):
         raise ValueError(f"{where} must hold at least one graph, it holds none")
     graphs = [_checked(f"{where}, graph {number}", item) for number, item in enumerate(items)]
-    _check_alike(where, graphs)
+    first = _form(graphs[0])
+    for number, graph in enumerate(graphs):
+        found = _form(graph)
+        for name in NAMES:
+            if first.get(name) != found.get(name):
+                raise ValueError(
+                    f"{where}, graph {number}: {name} must be {first.get(name, 'absent')} as in "
+                    f"graph 0, got {found.get(name, 'none')}"
+                )
     return graphs
 
 
@@ -120,8 +123,12 @@ def level_of(where: str, graphs: Sequence[Data]) -> str:
     r"""Returns whether a row of :obj:`y` belongs to a ``"graph"``, a ``"node"`` or an ``"edge"``,
     from the number of rows of each graph."""
     rows = [graph.y.size(0) for graph in graphs]
-    sizes = ([1] * len(graphs), [g.num_nodes for g in graphs], [g.num_edges for g in graphs])
-    for level, counts in zip(LEVELS, sizes, strict=True):
+    sizes = {
+        "graph": [1] * len(graphs),
+        "node": [graph.num_nodes for graph in graphs],
+        "edge": [graph.num_edges for graph in graphs],
+    }
+    for level, counts in sizes.items():
         if rows == counts:
             return level
     raise ValueError(
@@ -131,18 +138,14 @@ def level_of(where: str, graphs: Sequence[Data]) -> str:
 
 
 def _checked(where: str, item: Any) -> Data:
-    if not isinstance(item, Data) or isinstance(item, Batch):
+    if not isinstance(item, Data) or isinstance(item, Batch) or item.edge_index is None:
         raise ValueError(
-            f"{where} must be a Data, with one type of nodes and edges, got {type(item).__name__}"
+            f"{where} must be a Data with edge_index, and one type of nodes and edges, got {item!r}"
         )
-    if item.edge_index is None:
-        raise ValueError(f"{where} must have edge_index, it has only {sorted(item.keys())}")
     graph = Data()
     for name in (*NAMES, *MASKS):
         if item.get(name) is not None:
             graph[name] = _tensor(where, name, item[name])
-    if "y" in graph and graph.y.dim() == 0:
-        graph.y = graph.y.reshape(1)
     if "x" not in graph:
         graph.num_nodes = item.num_nodes
     if graph.edge_index.is_floating_point() or not graph.num_nodes:
@@ -156,11 +159,10 @@ def _checked(where: str, item: Any) -> Data:
             f"{where}: edge_attr must have {graph.num_edges} rows, one for each edge, got "
             f"{graph.edge_attr.size(0)}"
         )
-    for name in ("x", "edge_attr"):
-        if name in graph and not bool(graph[name].isfinite().all()):
-            raise ValueError(f"{where}: {name} must be finite, got NaN or infinity")
-    if "y" in graph and bool(graph.y.isinf().any()):
-        raise ValueError(f"{where}: y must be finite, or NaN where it is missing, got infinity")
+    for name in ("x", "edge_attr", "y"):
+        value = graph.get(name)
+        if value is not None and bool((value.isinf() if name == "y" else ~value.isfinite()).any()):
+            raise ValueError(f"{where}: {name} must be finite, only y may be NaN (missing)")
     return graph
 
 
@@ -173,42 +175,33 @@ def _tensor(where: str, name: str, value: Any) -> Tensor:
         raise ValueError(f"{where}: {name} must be a dense tensor, got {type(value).__name__}")
     if name in MASKS:
         return value.bool()
-    return value.detach().cpu().to(torch.float32 if value.is_floating_point() else torch.int64)
+    value = value.detach().cpu().to(torch.float32 if value.is_floating_point() else torch.int64)
+    return value.reshape(1) if value.dim() == 0 else value
 
 
-def _check_alike(where: str, graphs: Sequence[Data]) -> None:
-    def form(graph: Data) -> dict[str, str]:
-        values = {name: graph[name] for name in NAMES if name in graph}
-        return {
-            name: "edges" if name == "edge_index" else f"{value.dtype} {['*', *value.shape[1:]]}"
-            for name, value in values.items()
-        }
-
-    first = form(graphs[0])
-    for number, graph in enumerate(graphs):
-        found = form(graph)
-        wrong = [name for name in NAMES if first.get(name) != found.get(name)]
-        if wrong:
-            raise ValueError(
-                f"{where}, graph {number}: {wrong[0]} must be {first.get(wrong[0], 'absent')} as "
-                f"in graph 0, got {found.get(wrong[0], 'none')}"
-            )
+def _form(graph: Data) -> dict[str, str]:
+    r"""Returns what all graphs must have in common."""
+    values = {name: graph[name] for name in NAMES if name in graph}
+    form = {name: f"{value.dtype} {['*', *value.shape[1:]]}" for name, value in values.items()}
+    return form | {"edge_index": "edges"}
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        shown = (file for file in path.iterdir() if not file.name.startswith("."))
-        files = sorted(file for file in shown if file.suffix.lower() in (".pt", ".npz"))
-        if not files:
-            raise ValueError(f"read_graphs: path must have a .pt or .npz file in it, {path} has no")
-        return files
-    if path.suffix.lower() not in (".pt", ".npz"):
-        raise ValueError(
-            f"read_graphs: path must be a folder, or end in .pt or .npz, got {str(path)!r}"
-        )
-    if not path.is_file():
-        raise FileError(f"{path} is not there: name a .pt or .npz file, or a folder of them")
-    return [path]
+def _graphs_in(path: Path) -> list[Any]:
+    content = _read(path)
+    if isinstance(content, Data):
+        return [content]
+    if isinstance(content, tuple) and len(content) > 1 and not isinstance(content[1], Data):
+        # The data and slices of an InMemoryDataset; a single graph has no slices.
+        whole = content[0] if isinstance(content[0], Data) else Data.from_dict(content[0])
+        if content[1] is None:
+            return [whole]
+        count = len(content[1]["edge_index"]) - 1
+        return [separate(Data, whole, i, content[1], decrement=False) for i in range(count)]
+    if isinstance(content, Mapping):
+        return _separated(str(path), content) if "n" in content else [_one_graph(content)]
+    if isinstance(content, list | tuple):
+        return list(content)
+    raise ValueError(f"{path} must hold Data or a list of Data, got {type(content).__name__}")
 
 
 def _read(path: Path) -> Any:
@@ -230,42 +223,19 @@ def _read(path: Path) -> Any:
 def _of_array(array: Any) -> Any:
     if array.dtype.kind not in "biuf":
         return str(array)
-    array = array.astype(array.dtype.newbyteorder("="))
     return torch.from_numpy(array.astype(np.int64) if array.dtype.kind == "u" else array)
 
 
-def _graphs_in(where: str, content: Any) -> list[Any]:
-    if isinstance(content, Data):
-        return [content]
-    if isinstance(content, tuple) and len(content) > 1 and not isinstance(content[1], Data):
-        # The data and slices of an InMemoryDataset; a single graph has no slices.
-        whole = content[0] if isinstance(content[0], Data) else Data.from_dict(content[0])
-        if content[1] is None:
-            return [whole]
-        count = len(content[1]["edge_index"]) - 1
-        return [separate(Data, whole, i, content[1], decrement=False) for i in range(count)]
-    if isinstance(content, Mapping):
-        return _separated(where, content) if "n" in content else [_one_graph(where, content)]
-    if isinstance(content, list | tuple):
-        return list(content)
-    raise ValueError(f"{where} must hold Data or a list of Data, got {type(content).__name__}")
-
-
-def _one_graph(where: str, values: Mapping[str, Any]) -> Data:
+def _one_graph(values: Mapping[str, Any]) -> Data:
     found = {_OTHER_NAMES.get(name, name): value for name, value in values.items()}
     for mask in MASKS:
-        if f"{mask}s" in values and found[mask].dim() == 2:
+        if f"{mask}s" in values:
             found[mask] = found[mask].t()
-    nodes = next((len(found[name]) for name in ("x", "train_mask", "y") if name in found), None)
     if "edges" in found:
-        edges = found["edges"]
-        if edges.dim() != 2 or edges.size(1) != 2 or "edge_attr" in found:
-            raise ValueError(
-                f"{where}: edges must have shape [edges, 2], without edge_attr, got "
-                f"{list(edges.shape)}"
-            )
-        graph = _checked(where, Data(edge_index=edges.t(), num_nodes=nodes))
-        found["edge_index"] = to_undirected(graph.edge_index, num_nodes=graph.num_nodes)
+        # Undirected, each given once: both directions, without repetition.
+        once = found["edges"].t()
+        found["edge_index"] = torch.cat([once, once.flip(0)], dim=1).unique(dim=1)
+    nodes = next((len(found[name]) for name in ("x", "train_mask", "y") if name in found), None)
     known = {name: found[name] for name in (*NAMES, *MASKS) if name in found}
     return Data(**known, num_nodes=nodes)
 
@@ -295,7 +265,7 @@ def _separated(where: str, flat: Mapping[str, Any]) -> list[Data]:
 
 
 def _rows_of_y(where: str, flat: Mapping[str, Any], n: Tensor, e: Tensor) -> Tensor:
-    counts = dict(zip(LEVELS, (torch.ones_like(n), n, e), strict=True))
+    counts = {"graph": torch.ones_like(n), "node": n, "edge": e}
     if flat.get("y_level") in counts:
         return counts[flat["y_level"]]
     fits = [count for count in counts.values() if int(count.sum()) == flat["y"].size(0)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch, Data, Dataset
+from torch_geometric.data import Data, Dataset
 from torch_geometric.utils import degree
 
 from fognn.data.graph_files import MASKS, check_graphs, level_of, read_graphs
@@ -19,8 +19,6 @@ from fognn.data.splits import FEWEST, SPLITS, column_split
 from fognn.data.targets import targets_from_tensors
 from fognn.data.user_data import UserData
 from fognn.utils.files import user_path
-
-__all__ = ["PYTHON", "fill_inputs", "is_python_name", "open_user_data"]
 
 PYTHON = "python:"
 """The beginning of the names of Python objects."""
@@ -66,7 +64,8 @@ def open_user_data(
         return source
     if not isinstance(source, str | Path):
         parts = _parts(source)
-        return _of_parts(_python_name(source, parts), parts, task)
+        kind = type(source["train"] if isinstance(source, Mapping) else source).__name__
+        return _of_parts(PYTHON + kind.lower(), parts, task)
     if is_pyg_name(str(source)):
         return _of_parts(str(source), open_pyg(str(source), folder), task)
     if is_python_name(str(source)):
@@ -106,43 +105,27 @@ def fill_inputs(
 def _parts(source: Any) -> dict[str, list[Any]]:
     r"""Returns the graphs of a Python object, by split if it has several."""
     if isinstance(source, tuple) and not any(isinstance(part, Data) for part in source):
-        if len(source) != len(SPLITS):
-            raise ValueError(
-                f"train: data must have three parts in a tuple, {', '.join(SPLITS)}, got "
-                f"{len(source)}"
-            )
-        source = dict(zip(SPLITS, source, strict=True))
-    if isinstance(source, Mapping):
-        if set(source) != set(SPLITS):
-            raise ValueError(
-                f"train: data must have the keys {', '.join(SPLITS)}, got "
-                f"{', '.join(map(str, source))}"
-            )
-        return {split: _listed(source[split], f"data[{split!r}]") for split in SPLITS}
-    return {"all": _listed(source, "data")}
-
-
-def _listed(source: Any, where: str) -> list[Any]:
-    if isinstance(source, Data) and not isinstance(source, Batch):
-        return [source]
-    sequence = isinstance(source, Dataset | Sequence) and not isinstance(source, str)
-    if not sequence or not len(source):
+        source = dict(zip(SPLITS, source, strict=False)) if len(source) == len(SPLITS) else {}
+    parts = source if isinstance(source, Mapping) else {"all": source}
+    if isinstance(source, Mapping) and set(source) != set(SPLITS):
         raise ValueError(
-            f"train: {where} must be a PyG dataset, a list of Data or one Data, with one type of "
-            f"nodes and edges, got {type(source).__name__}"
+            f"train: data must have three parts, {', '.join(SPLITS)}, in a tuple or a dict, got "
+            f"{', '.join(map(str, source)) or 'another number'}"
         )
-    graphs = [source[number] for number in range(len(source))]
-    wrong = next((graph for graph in graphs if not isinstance(graph, Data)), None)
-    if wrong is not None:
-        raise ValueError(
-            f"train: {where} must hold Data, with one type of nodes and edges, got "
-            f"{type(wrong).__name__}"
-        )
-    return graphs
+    found = {}
+    for split in SPLITS if isinstance(source, Mapping) else parts:
+        part = [parts[split]] if isinstance(parts[split], Data) else parts[split]
+        if not isinstance(part, Dataset | Sequence) or isinstance(part, str) or not len(part):
+            raise ValueError(
+                "train: data must be a PyG dataset, a list of Data or one Data, with one type of "
+                f"nodes and edges, got {type(part).__name__}"
+            )
+        found[split] = [part[number] for number in range(len(part))]
+    return found
 
 
-def _python_name(source: Any, parts: Mapping[str, Sequence[Any]]) -> str:
-    r"""Returns a name with a checksum of the content of each split, in order."""
+def _digest(parts: Mapping[str, Sequence[Any]]) -> str:
+    r"""Returns a checksum of the content of each split, in order."""
     digest = hashlib.sha256()
     for split, graphs in parts.items():
         digest.update(f"{split} {len(graphs)}\n".encode())
@@ -155,17 +138,17 @@ def _python_name(source: Any, parts: Mapping[str, Sequence[Any]]) -> str:
                     digest.update(array.flatten().view(torch.uint8).numpy().tobytes())
                 elif isinstance(value, str | int | float):
                     digest.update(f"{value}\n".encode())
-    kind = type(source["train"] if isinstance(source, Mapping) else source).__name__.lower()
-    return f"{PYTHON}{kind}-{sum(map(len, parts.values()))}-{digest.hexdigest()[:12]}"
+    return digest.hexdigest()[:12]
 
 
 def _of_parts(name: str, parts: Mapping[str, Sequence[Data]], task: str) -> UserData:
     items = [graph for part in parts.values() for graph in part]
     where = "data" if is_python_name(name) else name
     graphs = check_graphs(where, items)
-    missing = [number for number, graph in enumerate(graphs) if "y" not in graph]
-    if missing:
-        raise ValueError(f"{where}, graph {missing[0]} must have y, the target to learn")
+    if is_python_name(name):
+        name += f"-{len(items)}-{_digest(parts)}"
+    if "y" not in graphs[0]:
+        raise ValueError(f"{where}, graph 0 must have y, the target to learn")
     level = level_of(where, graphs)
     one = len(graphs) == 1 and level == "node"
     if one and _is_bag_of_words(graphs[0]):
@@ -179,8 +162,8 @@ def _of_parts(name: str, parts: Mapping[str, Sequence[Data]], task: str) -> User
     ]
     given = None
     if len(parts) > 1:
-        numbers = iter(torch.arange(len(graphs)).split([len(part) for part in parts.values()]))
-        given = {split: next(numbers) for split in parts}
+        numbers = torch.arange(len(graphs)).split([len(part) for part in parts.values()])
+        given = dict(zip(parts, numbers, strict=True))
     smiles = [item.smiles for item in items if "smiles" in item]
     return UserData(
         name,
@@ -206,33 +189,27 @@ def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | N
     r"""Returns the labelled nodes of a graph, and the masks of its splits."""
     y = graph.y.reshape(graph.num_nodes, -1)
     labelled = ~(y.isnan() if y.is_floating_point() else y < 0).all(1)
-    if not any(mask in graph for mask in MASKS):
-        return labelled.nonzero().flatten(), None
-    masks = {}
-    for name in MASKS:
-        mask = graph.get(name)
-        if mask is None or mask.dim() not in (1, 2) or mask.size(0) != graph.num_nodes:
-            found = "none" if mask is None else list(mask.shape)
-            raise ValueError(
-                f"{where}: {name} must have shape [nodes] or [nodes, splits] for "
-                f"{graph.num_nodes} nodes, got {found}"
-            )
-        masks[name.removesuffix("_mask")] = mask.reshape(graph.num_nodes, -1)
-    count = max(mask.size(1) for mask in masks.values())
-    masks = {split: mask.expand(-1, count) for split, mask in masks.items()}
-    for number in range(count):
-        used = torch.stack([mask[:, number] for mask in masks.values()]).long()
-        wrong = {
-            "must not overlap": bool((used.sum(0) > 1).any()),
-            "must each select a node": not bool(used.any(1).all()),
-            "must select nodes with a label only": bool((used.any(0) & ~labelled).any()),
-        }
-        for rule, broken in wrong.items():
-            if broken:
-                raise ValueError(
-                    f"{where}: train_mask, val_mask and test_mask {rule} (split {number + 1})"
-                )
-    return labelled.nonzero().flatten(), masks
+    nodes = labelled.nonzero().flatten()
+    if not any(name in graph for name in MASKS):
+        return nodes, None
+    given = [graph.get(name) for name in MASKS]
+    shapes = [None if mask is None else list(mask.shape) for mask in given]
+    if any(shape is None or len(shape) > 2 or shape[0] != graph.num_nodes for shape in shapes):
+        raise ValueError(
+            f"{where}: {', '.join(MASKS)} must have shape [nodes] or [nodes, splits] for "
+            f"{graph.num_nodes} nodes, got {shapes}"
+        )
+    wide = torch.broadcast_tensors(*(mask.reshape(graph.num_nodes, -1) for mask in given))
+    used = torch.stack(wide).long()  # [3, nodes, splits]
+    wrong = {
+        "must not overlap": bool((used.sum(0) > 1).any()),
+        "must each select a node": not bool(used.any(1).all()),
+        "must select nodes with a label only": bool((used.any(0) & ~labelled[:, None]).any()),
+    }
+    for rule, broken in wrong.items():
+        if broken:
+            raise ValueError(f"{where}: {', '.join(MASKS)} {rule}")
+    return nodes, dict(zip(SPLITS, wide, strict=True))
 
 
 def _of_csv(path: Path, target: str | None, split_column: str | None, **options: Any) -> UserData:
@@ -244,10 +221,6 @@ def _of_csv(path: Path, target: str | None, split_column: str | None, **options:
     given = None
     if split_column is not None:
         given = column_split(f"{path}: column {split_column!r}", table.splits)
-    texts = [graph.smiles for graph in table.graphs]
-    graphs = [
-        Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.y) for g in table.graphs
-    ]
     notes = [f"target {table.targets}"]
     if table.unlabelled:
         notes.append(f"{table.unlabelled:,} molecules without a target are left out")
@@ -258,10 +231,10 @@ def _of_csv(path: Path, target: str | None, split_column: str | None, **options:
         )
     return UserData(
         str(path),
-        graphs,
+        [Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.y) for g in table.graphs],
         "graph",
         table.targets,
-        smiles=texts,
+        smiles=[graph.smiles for graph in table.graphs],
         rows=table.rows,
         skipped=sorted(set(range(table.total)) - set(table.rows)),
         bad=len(table.bad),

@@ -1,6 +1,5 @@
 r"""The user's data as one object: graphs, targets and splits."""
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +12,6 @@ from torch_geometric.transforms import AddRandomWalkPE
 from fognn.data.loaders import PackedGraph, epoch_order
 from fognn.data.splits import FEWEST, SPLITS, file_split, random_split, scaffold_split
 from fognn.data.targets import Targets
-
-__all__ = ["RWSE", "UserData", "random_walk_transform", "random_walks"]
 
 RWSE = "rwse"
 """The attribute of a graph that holds random-walk encodings."""
@@ -65,10 +62,14 @@ class UserData:
         r"""The number of times that the data are divided into training, validation and test."""
         return 1 if self.masks is None else self.masks["train"].size(1)
 
-    @property
-    def unit(self) -> str:
-        r"""What is divided into splits: a ``"graph"`` or a ``"labelled node"``."""
-        return "graph" if self.nodes is None else "labelled node"
+    def constant_columns(self, items: Tensor) -> list[str]:
+        r"""Returns the yes/no columns in which not both occur among some graphs or nodes."""
+        if self.targets.kind != "yes/no":
+            return []
+        y = self.targets_of(items).reshape(len(items), -1)
+        both = ((y == 0).any(0) & (y == 1).any(0)).tolist()
+        names = self.targets.names or tuple(map(str, range(len(both))))
+        return [name for name, varies in zip(names, both, strict=True) if not varies]
 
     def splits(
         self, how: str | None = None, seed: int = 0, fraction: float = 1.0, fold: int | None = None
@@ -125,14 +126,9 @@ class UserData:
             )
         items = torch.arange(len(self.graphs)) if self.nodes is None else self.nodes
         order = items[epoch_order(len(items), shuffle=True, seed=seed)]
-        if how == "scaffold":
-            if not self.smiles:
-                raise ValueError(f"data.split must not be 'scaffold' for {self.name}, not SMILES")
-            found = scaffold_split(self.smiles, len(self.graphs) + self.bad)
-        elif own and self.masks is not None:
-            found = {
-                s: mask[:, (fold or 1) - 1].nonzero().flatten() for s, mask in self.masks.items()
-            }
+        if own and self.masks is not None:
+            number = (fold or 1) - 1
+            found = {split: m[:, number].nonzero().flatten() for split, m in self.masks.items()}
         elif own and self.given is not None:
             found = self.given
             if "val" not in found:
@@ -141,13 +137,17 @@ class UserData:
                 cut = max(1, len(train) // 10)
                 held = {"val": train[:cut].sort().values, "train": train[cut:].sort().values}
                 found = found | held
-        elif how == "random" or own:
+        elif own or how == "random":
             if len(order) < FEWEST:
                 raise ValueError(
-                    f"{self.name} must have at least {FEWEST} {self.unit}s, to train, validate "
-                    f"and test on, got {len(order)}"
+                    f"{self.name} must have at least {FEWEST} graphs, or nodes with a label, to "
+                    f"train, validate and test on, got {len(order)}"
                 )
             return self._checked(random_split(order, fraction))
+        elif how == "scaffold":
+            if not self.smiles:
+                raise ValueError(f"data.split must not be 'scaffold' for {self.name}, not SMILES")
+            found = scaffold_split(self.smiles, len(self.graphs) + self.bad)
         elif str(how).lower().endswith((".json", ".csv", ".csv.gz")):
             found = file_split(str(how), self._places())
         else:
@@ -170,33 +170,29 @@ class UserData:
         return places
 
     def _checked(self, splits: dict[str, Tensor]) -> dict[str, Tensor]:
+        r"""Raises unless the training split has what is needed to learn the targets."""
         for split in SPLITS:
             if split not in splits or not len(splits[split]):
                 raise ValueError(
-                    f"{self.name}: the {split} split must have at least one {self.unit}, got none"
+                    f"{self.name}: the {split} split must have at least one graph, or node with a "
+                    "label, got none"
                 )
         ys = {split: self.targets_of(items) for split, items in splits.items()}
-        _check_targets(self.name, self.targets, ys)
-        return splits
-
-
-def _check_targets(name: str, targets: Targets, ys: Mapping[str, Tensor]) -> None:
-    r"""Raises unless the training split has a value in each column, and all classes of the
-    others."""
-    if targets.kind == "classes":
-        known = set(ys["train"].unique().tolist())
-        for split, y in ys.items():
-            extra = sorted(set(y.unique().tolist()) - known - {-1})
+        if self.targets.kind == "yes/no":
+            if len(self.constant_columns(splits["train"])) == self.targets.columns:
+                raise ValueError(f"{self.name}: the train split must have both 0 and 1 in a column")
+        elif self.targets.kind == "values":
+            missing = ys["train"].reshape(len(ys["train"]), -1).isnan().all(0).nonzero()
+            if len(missing):
+                number = int(missing[0])
+                shown = self.targets.names[number] if self.targets.names else number
+                raise ValueError(f"{self.name}: the train split must have a value in {shown!r}")
+        for split, y in ys.items() if self.targets.kind == "classes" else ():
+            extra = sorted(set(y.unique().tolist()) - set(ys["train"].unique().tolist()) - {-1})
             if extra:
-                shown = targets.classes[extra[0]] if targets.classes else extra[0]
+                shown = self.targets.classes[extra[0]] if self.targets.classes else extra[0]
                 raise ValueError(
-                    f"{name}: class {shown!r} is in the {split} split, so it must be in the train "
-                    "split, which does not have it"
+                    f"{self.name}: class {shown!r} is in the {split} split, so it must be in the "
+                    "train split, which does not have it"
                 )
-        return
-    for number, column in enumerate(ys["train"].reshape(len(ys["train"]), -1).t()):
-        found = column[~column.isnan()].unique()
-        if len(found) < (2 if targets.kind == "yes/no" else 1):
-            shown = targets.names[number] if targets.names else number
-            needed = "both 0 and 1" if targets.kind == "yes/no" else "a value"
-            raise ValueError(f"{name}: the train split must have {needed} in column {shown!r}")
+        return splits

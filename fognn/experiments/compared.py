@@ -138,7 +138,8 @@ def _name(config: Config, name: str | None) -> str:
         if is_python_name(stem):
             stem = stem.removeprefix(PYTHON)
         elif is_user_data(config.data):
-            stem = Path(user_data_name(config.data).removeprefix(PREFIX).replace("/", "-")).stem
+            stem = user_data_name(config.data).removeprefix(PREFIX).replace("/", "-")
+            stem = Path(stem.removesuffix(".gz")).stem
         name = re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-._") or "data"
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise ValueError(f"compare: name must be of a-z, 0-9, '.', '_' and '-', got {name!r}")

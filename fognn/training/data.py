@@ -84,7 +84,11 @@ class RunData:
         count = self.user.num_splits
         of = f" (number {self.config.fold or 1} of {count})" if count > 1 else ""
         why = judged_by_accuracy(self.run, self.user)
-        return [*self.user.notes, f"split: {sizes}{of}", *([why] if why else [])]
+        notes = [*self.user.notes, f"split: {sizes}{of}", *([why] if why else [])]
+        constant = self.user.constant_columns(found["train"])
+        if constant:
+            notes.append(f"the train split has no yes, or no no, in {', '.join(constant)}")
+        return notes
 
     def loader(self, split: str, rank: int = 0, world_size: int = 1) -> Any:
         r"""Returns the loader of a split: ``"train"``, shuffled with the run's seed, of which each

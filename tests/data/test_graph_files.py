@@ -124,7 +124,7 @@ def test_a_folder_in_the_order_of_names(tmp_path):
 
 @pytest.mark.parametrize("name", ["graphs.csv", "graphs", "a.pt", "a.npz", "."])
 def test_no_such_file(tmp_path, name):
-    with pytest.raises((FileError, ValueError), match=r"path must|is not there"):
+    with pytest.raises((FileError, ValueError), match=r"is not there|at least one graph"):
         read_graphs(tmp_path / name)
 
 
@@ -222,7 +222,7 @@ def test_rows_of_y_that_can_be_cut_in_two_ways(tmp_path):
         ([graph(2, 1, edge_index=torch.tensor([[2], [0]]))], "graph 0"),
         ([graph(2, 1, edge_attr=torch.ones(2))], "graph 0: edge_attr must have 1 rows"),
         ([graph(2, 1, x=torch.eye(2).to_sparse())], "graph 0: x must be a dense tensor"),
-        ([Data(x=torch.ones(2, 1))], "graph 0 must have edge_index"),
+        ([Data(x=torch.ones(2, 1))], "graph 0 must be a Data with edge_index"),
     ],
 )
 def test_graphs_that_are_refused(tmp_path, graphs, message):

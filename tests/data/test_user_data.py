@@ -73,8 +73,8 @@ def test_datasets_and_splits_that_are_given():
     [
         (HeteroData(), "got HeteroData"),
         ([HeteroData()], "got HeteroData"),
-        ((GRAPHS[:10], GRAPHS[10:]), "three parts in a tuple"),
-        ({"train": GRAPHS}, "must have the keys train, val, test"),
+        ((GRAPHS[:10], GRAPHS[10:]), "three parts"),
+        ({"train": GRAPHS}, "three parts, train, val, test"),
         ([], "must be a PyG dataset"),
         (3, "must be a PyG dataset"),
         ([Data(x=torch.ones(2, 1), edge_index=torch.zeros(2, 0).long())], "graph 0 must have y"),
@@ -175,6 +175,10 @@ def test_targets_that_cannot_be_learnt(tmp_path):
     graphs = [graph(n, y=torch.tensor([float(n == 9)])) for n in range(10)]
     with pytest.raises(ValueError, match="must have both 0 and 1"):
         open_user_data((graphs[:8], graphs[8:9], graphs[9:])).splits()
+    # A column of several may be constant.
+    graphs = [graph(n, y=torch.tensor([[float(n == 9), n % 2]])) for n in range(10)]
+    data = open_user_data((graphs[:8], graphs[8:9], graphs[9:]))
+    assert data.constant_columns(data.splits()["train"]) == ["0"]
 
 
 # One graph
@@ -195,7 +199,7 @@ def masked(**other) -> Data:
 
 def test_one_graph_with_masks():
     data = open_user_data(masked())
-    assert (data.level, data.num_splits, data.unit) == ("node", 1, "labelled node")
+    assert (data.level, data.num_splits) == ("node", 1)
     assert data.splits()["val"].tolist() == [1, 4, 7]
     assert data.graphs[0].x.dtype == torch.float32  # a bag of words, not tokens
     assert data.nodes.tolist() == list(range(8))
@@ -212,7 +216,7 @@ def test_one_graph_with_masks():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"val_mask": None}, "val_mask must have shape"),
+        ({"val_mask": None}, "val_mask, test_mask must have shape"),
         ({"val_mask": torch.ones(3, dtype=torch.bool)}, "val_mask"),
         ({"val_mask": masked().train_mask}, "must not overlap"),
         ({"test_mask": torch.zeros(9, dtype=torch.bool)}, "must each select a node"),
