@@ -10,8 +10,6 @@ from torch import Tensor
 from fognn.data.images import ImageSet
 from fognn.utils import checks
 
-__all__ = ["Episode", "Episodes", "Tasks"]
-
 
 class Episode(NamedTuple):
     r"""The images of one episode, as numbers, and their labels within it."""

@@ -9,16 +9,6 @@ from torch_geometric.utils.smiles import e_map, from_rdmol, x_map
 
 from fognn.utils import checks
 
-__all__ = [
-    "ATOMS",
-    "ATOM_COLUMNS",
-    "BOND_COLUMNS",
-    "FEATURES",
-    "parse_smiles",
-    "rdkit_module",
-    "smiles_to_graph",
-]
-
 # The number of values of each column of PyG's features.
 ATOM_COLUMNS = tuple(len(values) for values in x_map.values())
 BOND_COLUMNS = tuple(len(values) for values in e_map.values())
@@ -64,11 +54,9 @@ def parse_smiles(smiles: str) -> Any:
 
 def _atom_name(atom: Any) -> str:
     hydrogens, charge = atom.GetNumExplicitHs(), atom.GetFormalCharge()
-    sign = "+" if charge > 0 else "-"
-    parts = [atom.GetSymbol()]
-    parts += [f"H{hydrogens}"] if hydrogens else []
-    parts += [sign if abs(charge) == 1 else f"{sign}{abs(charge)}"] if charge else []
-    return " ".join(parts)
+    written = f"{charge:+d}".replace("1", "") if abs(charge) == 1 else f"{charge:+d}"
+    parts = (atom.GetSymbol(), f"H{hydrogens}" * bool(hydrogens), written * bool(charge))
+    return " ".join(filter(None, parts))
 
 
 def smiles_to_graph(smiles: str, features: str = "pyg") -> Data:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from fognn.data.molecules import smiles_to_graph
@@ -15,8 +14,6 @@ from fognn.utils.files import user_path
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["BadLine", "MoleculeTable", "is_csv", "read_molecules", "read_table"]
 
 
 class BadLine(NamedTuple):
@@ -82,11 +79,8 @@ def read_molecules(
         splits = table[_column(path, columns, "--split-column", split_column)]
     targets, y, bad_targets = None, torch.empty(0), dict[int, str]()
     if names and len(table):
-        try:
-            cells = {name: table[name].tolist() for name in names}
-            targets, y, bad_targets = targets_from_cells(cells, task)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        cells = {name: table[name].tolist() for name in names}
+        targets, y, bad_targets = targets_from_cells(cells, task)
     found = MoleculeTable([], [], len(table), targets)
     for row, text in enumerate(smiles):
         try:
@@ -101,7 +95,7 @@ def read_molecules(
             found.bad.append(BadLine(row + 2, text, str(error)))
             continue
         if targets is not None:
-            if _missing(y[row]):
+            if bool((y[row].isnan() if y.is_floating_point() else y[row] == -1).all()):
                 found.unlabelled += 1
                 continue
             graph.y = y[row : row + 1]
@@ -146,7 +140,3 @@ def _target_columns(path: Path, columns: Sequence[str], text: str) -> list[str]:
     if len(set(names)) < len(names):
         raise ValueError(f"{path}: --target-column must name each column once, got {text!r}")
     return names
-
-
-def _missing(y: Tensor) -> bool:
-    return bool(y.isnan().all()) if y.is_floating_point() else int(y) == -1

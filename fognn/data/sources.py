@@ -13,8 +13,6 @@ from filelock import FileLock
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path
 
-__all__ = ["DAMAGED", "cache_dir", "data_dir", "fetch", "find", "retrieve"]
-
 # What numpy, zipfile and torch raise for a file that is truncated or of another format.
 DAMAGED: tuple[type[Exception], ...] = (
     *(OSError, EOFError, ValueError, KeyError, RuntimeError, pickle.UnpicklingError),

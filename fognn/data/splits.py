@@ -13,12 +13,8 @@ from fognn.data.smiles_csv import is_csv, read_table
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path
 
-__all__ = ["FEWEST", "SPLITS", "column_split", "file_split", "random_split", "scaffold_split"]
-
 SPLITS = ("train", "val", "test")
 FEWEST = 10  # items: one to validate and one to test on
-# First and last tenth of each split: 80 % for training, 10 % for validation, 10 % for testing.
-_TENTHS = {"train": (0, 8), "val": (8, 9), "test": (9, 10)}
 _NAMES = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
@@ -27,33 +23,18 @@ _NAMES = {
 
 
 def random_split(order: Tensor, fraction: float = 1.0) -> dict[str, Tensor]:
-    r"""Divides items in a random order: the first 80 % are for training, the next 10 % for
-    validation and the last 10 % for testing.
-
-    Args:
-        order (torch.Tensor): The items in random order.
-        fraction (float, optional): Fraction of the items to use, at least ten.
-            (default: :obj:`1.0`)
-    """
+    r"""Divides a fraction of some items, at least ten, which are in a random order: the first 80 %
+    are for training, the next 10 % for validation and the last 10 % for testing."""
     order = order[: max(FEWEST, round(len(order) * fraction))]
-    cuts = {split: [len(order) * tenth // 10 for tenth in ends] for split, ends in _TENTHS.items()}
-    return {split: order[first:last].sort().values for split, (first, last) in cuts.items()}
+    parts = order.tensor_split([len(order) * 8 // 10, len(order) * 9 // 10])
+    return {split: part.sort().values for split, part in zip(SPLITS, parts, strict=True)}
 
 
 def scaffold_split(smiles: Sequence[str], total: int | None = None) -> dict[str, Tensor]:
     r"""Divides molecules by their Bemis-Murcko scaffolds, by the rule of the Open Graph Benchmark:
     molecules with the same scaffold are in the same split, and the most frequent scaffolds are in
-    the training split.
-
-    Args:
-        smiles (list): The molecules.
-        total (int, optional): The number of which 80 % and 90 % are the ends of the training and of
-            the validation split; the benchmark counts molecules that cannot be read.
-            (default: the number of molecules)
-
-    Returns:
-        The sorted indices of each split.
-    """
+    the training split. 80 % and 90 % are of ``total``, because the benchmark counts molecules that
+    cannot be read."""
     from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
 
     groups: dict[str, list[int]] = {}
@@ -126,8 +107,8 @@ def file_split(path: str | Path, places: Mapping[Any, int]) -> dict[str, Tensor]
 
 
 def _place(path: Path, item: Any, places: Mapping[Any, int]) -> int:
-    number = isinstance(item, str) and item.strip().isdecimal()
-    for key in (item, int(item) if number else item):
+    number = int(item) if isinstance(item, str) and item.strip().isdecimal() else item
+    for key in (item, number):
         if isinstance(key, int | str) and key in places:
             return places[key]
     raise ValueError(f"{path}: {item!r} must be the number or name of an item of the data")

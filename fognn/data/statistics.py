@@ -11,9 +11,6 @@ from fognn.data.images import ImageSet
 from fognn.data.pack import read_columns
 from fognn.data.user_data import UserData
 
-__all__ = ["count", "describe", "joined", "statistics"]
-
-
 Counts = dict[str, Tensor]
 
 

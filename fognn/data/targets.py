@@ -10,8 +10,6 @@ from torch import Tensor
 
 from fognn.utils import checks
 
-__all__ = ["Targets", "cell_of", "count_values", "targets_from_cells", "targets_from_tensors"]
-
 TASKS = ("auto", "regression", "classification")
 _GAPS = ("", "na", "n/a", "nan", "null", "none")
 _WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
@@ -74,8 +72,7 @@ def targets_from_cells(
         -1 for gaps); and for each row that does not fit, by its number, the reason.
     """
     checks.one_of("targets", "task", task, TASKS)
-    if len(columns) == 1:
-        columns = _split_lists(columns)
+    columns = _split_lists(columns)
     cells = {name: list(map(cell_of, column)) for name, column in columns.items()}
     numbers = {name: list(map(_number, column)) for name, column in cells.items()}
     names, flat = tuple(columns), [cell for column in numbers.values() for cell in column]
@@ -95,43 +92,42 @@ def targets_from_cells(
             f"column {wrong[0]!r} must hold yes or no (0 and 1), because several columns are "
             f"learnt by classification, got {wrong[1]!r}"
         )
+    hint = "; data.task=classification takes each text as a class" if len(names) == 1 else ""
     bad: dict[int, str] = {}
     for name, column in numbers.items():
         for row, cell in enumerate(column):
             if isinstance(cell, str):
-                hint = "; --task classification takes each text as a class" * (len(names) == 1)
                 reason = f"column {name!r} must be a finite number, or yes or no, got {cell!r}"
                 bad.setdefault(row, reason + hint)
     values = [
-        [math.nan if cell is None or row in bad else float(cell) for row, cell in enumerate(column)]
+        [cell if isinstance(cell, float) else math.nan for cell in column]
         for column in numbers.values()
     ]
     y = torch.tensor(values, dtype=torch.float64).t().to(torch.float32)
-    y = y[:, 0] if len(names) == 1 else y
+    y[list(bad)] = math.nan
     kind = "yes/no" if yes_no and task != "regression" else "values"
-    return Targets(kind, len(names), names, gaps=gaps), y, bad
+    return Targets(kind, len(names), names, gaps=gaps), y[:, 0] if len(names) == 1 else y, bad
 
 
-def _split_lists(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    ((name, cells),) = columns.items()
-    if not all(cell.strip().startswith("[") for cell in cells if cell_of(cell) is not None):
-        return {name: list(cells)}
+def _split_lists(columns: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    r"""Returns the columns of a single column of lists; other columns as they are."""
+    name, cells = next(iter(columns.items()))
+    if len(columns) > 1 or not all(cell_of(cell) is None or "[" in cell for cell in cells):
+        return columns
     try:
-        lists = [[] if cell_of(cell) is None else ast.literal_eval(cell.strip()) for cell in cells]
-        rows = [list(map(str, values)) for values in lists]
+        rows = [
+            ast.literal_eval(cell.strip()) if cell_of(cell) is not None else [] for cell in cells
+        ]
+        width = max(map(len, rows))
     except (ValueError, SyntaxError, TypeError):  # texts that are no lists
-        return {name: list(cells)}
-    width = max(map(len, rows))
-    if width == 0:  # all are missing
-        return {name: list(cells)}
+        return columns
     for number, row in enumerate(rows):
         if row and len(row) != width:
             raise ValueError(
                 f"column {name!r}, row {number} must have {width} values, got {len(row)}"
             )
-    return {
-        f"{name}_{place}": [row[place] if row else "" for row in rows] for place in range(width)
-    }
+    texts = [list(map(str, row or [""] * width)) for row in rows]
+    return {f"{name}_{place}": [row[place] for row in texts] for place in range(width)} or columns
 
 
 def _number(cell: Cell) -> Cell:
@@ -179,30 +175,29 @@ def targets_from_tensors(
         raise ValueError(
             f"{where}: y must have one or two dimensions, got shape {list(ys[0].shape)}"
         )
-    floating = joined.is_floating_point()
+    floating, one = joined.is_floating_point(), joined.dim() == 1
     missing = joined.isnan() if floating else (joined == -1) & unlabelled
     if bool(missing.all()):
         raise ValueError(f"{where}: y must have a value, all are missing")
     known, gaps = joined[~missing], int(missing.sum())
     yes_no = bool(((known == 0) | (known == 1)).all())
-    if task == "classification" and floating and joined.dim() == 1 and not yes_no:
-        if gaps or not bool((known == known.round()).all()):
-            raise ValueError(f"{where}: y must be integers for classification")
-        return targets_from_tensors(where, [y.to(torch.int64) for y in ys], task)
-    if task != "regression" and not floating and joined.dim() == 1:
-        if int(known.min()) < 0:
-            raise ValueError(
-                f"{where}: y of integers must be classes from 0, got {int(known.min())}; values to "
-                "learn must be floating point"
-            )
-        return Targets("classes", max(2, count_values(where, "y", ys)), gaps=gaps), list(ys)
-    if not yes_no and task != "regression" and (not floating or task == "classification"):
+    whole = not floating or (not gaps and bool((known == known.round()).all()))
+    if task == "regression":
+        kind = "values"
+    elif one and whole and (not floating or (task == "classification" and not yes_no)):
+        kind = "classes"
+    else:
+        kind = "yes/no" if yes_no else "values"
+    wrong_values = kind == "values" and (not floating or task == "classification")
+    if (wrong_values and task != "regression") or (kind == "classes" and int(known.min()) < 0):
         raise ValueError(
-            f"{where}: y of integers must be classes from 0 in a single dimension, or 0 and 1 in "
-            f"several columns, got shape {list(ys[0].shape)}; values to learn must be floating "
-            "point"
+            f"{where}: y must be classes from 0 in a single dimension, or 0 and 1 in several "
+            f"columns, or floating point values without task=classification; got {known.dtype} "
+            f"from {known.min():g}, shape {list(ys[0].shape)}"
         )
-    kind = "yes/no" if yes_no and task != "regression" else "values"
+    if kind == "classes":
+        ys = [y.to(torch.int64) for y in ys]
+        return Targets(kind, max(2, count_values(where, "y", ys)), gaps=gaps), ys
     columns = joined.shape[1:].numel()
     return Targets(kind, columns, gaps=gaps), [y.to(torch.float32) for y in ys]
 

@@ -70,7 +70,7 @@ def test_text_is_a_bad_row_or_a_class():
     _, _, bad = found(a=["1.5", "much", "2"])
     assert list(bad) == [1]
     assert "column 'a' must be a finite number, or yes or no, got 'much'" in bad[1]
-    assert "--task classification" in bad[1]
+    assert "data.task=classification" in bad[1]
 
 
 @pytest.mark.parametrize("texts", [["x", "x"], ["a", "b", "c"], [str(n / 7) for n in range(50)]])
@@ -129,11 +129,11 @@ def test_tensors(ys, task, expected):
         (
             [torch.tensor([0]), torch.tensor([-1])],
             "auto",
-            "classes from 0, got -1",
+            "classes from 0 .* from -1",
         ),
-        ([torch.tensor([[0, 2]])], "auto", r"0 and 1 in several columns, got shape \[1, 2\]"),
-        ([torch.tensor([0.5])], "classification", "y must be integers for classification"),
-        ([torch.tensor([[0.5, 1.0]])], "classification", "y of integers must be classes"),
+        ([torch.tensor([[0, 2]])], "auto", r"0 and 1 in several columns.* shape \[1, 2\]"),
+        ([torch.tensor([0.5])], "classification", "y must be classes"),
+        ([torch.tensor([[0.5, 1.0]])], "classification", "y must be classes"),
         ([torch.tensor([math.nan])], "auto", "all are missing"),
         ([torch.zeros(1, 2, 2)], "auto", "one or two dimensions"),
         ([torch.tensor([0])], "rank", "task must be one of .*got 'rank'"),
