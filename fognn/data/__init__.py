@@ -10,7 +10,6 @@ from fognn.data.images import CIFARFS, ImageSet, MiniImageNet, Omniglot, read_im
 from fognn.data.loaders import (
     FullGraphLoader,
     NeighborLoader,
-    NeighborSampler,
     PackedGraph,
     PackedLoader,
 )
@@ -18,8 +17,7 @@ from fognn.data.molecules import ATOMS, smiles_to_graph
 from fognn.data.opening import open_user_data
 from fognn.data.pyg_datasets import open_pyg
 from fognn.data.smiles_csv import read_molecules
-from fognn.data.sources import cache_dir, data_dir, fetch, find
-from fognn.data.statistics import count, describe
+from fognn.data.statistics import describe
 from fognn.data.user_data import UserData
 from fognn.utils.errors import FileError
 
@@ -40,19 +38,13 @@ __all__ = [
     "ImageSet",
     "MiniImageNet",
     "NeighborLoader",
-    "NeighborSampler",
     "Omniglot",
     "PackedGraph",
     "PackedLoader",
     "Tasks",
     "UserData",
-    "cache_dir",
-    "count",
-    "data_dir",
     "dataset_info",
     "describe",
-    "fetch",
-    "find",
     "generate_cluster",
     "generate_pattern",
     "open_pyg",

@@ -121,12 +121,9 @@ class TSP(SplitDataset):
     :class:`~torch_geometric.datasets.GNNBenchmarkDataset` are downloaded.
 
     .. note::
-        The tours of the published graphs are *not* shortest in the plane. They are optimal for the
-        GEO metric of the solver Concorde, which takes coordinates for degrees on the globe. The
-        prepared files hold Euclidean tours, so figures of the two do not compare exactly. And the
-        authors wrote their file as train, val, test, and their loader reads it as train, test,
-        val: published test figures are those of the list that was written as val. PyG does not
-        document in which of the two orders it took them.
+        The tours of the published graphs are optimal for the GEO metric of the solver Concorde and
+        *not* the shortest in the plane, and their splits may be in another order: see the page
+        *Data* of the documentation.
 
     Args:
         root (str or Path, optional): The folder for processed files. (default: a folder in the

@@ -66,9 +66,7 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
-def where(
-    entry: DatasetInfo, data: str | Path | None = None, splits: Sequence[str] | None = None
-) -> str:
+def where(entry: DatasetInfo, data: str | Path | None = None) -> str:
     r"""Returns where a dataset is: :obj:`"data folder"`, :obj:`"cache"`, :obj:`"generated"` or
     :obj:`"download"` for one that is generated or downloaded when it is first opened, or
     :obj:`"no"`. Downloads nothing.
@@ -76,13 +74,11 @@ def where(
     Args:
         entry (DatasetInfo): The dataset.
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        splits (sequence of str, optional): Only these splits of a generated dataset.
-            (default: all)
     """
     if entry.generated:
         made = cache_dir() / entry.name.lower() / "processed"
         sizes = SPLIT_SIZES[entry.name]
-        names = (f"*-seed0-{split}-{sizes[split]}.pt" for split in splits or entry.splits)
+        names = (f"*-seed0-{split}-{size}.pt" for split, size in sizes.items())
         return "cache" if all(any(made.glob(name)) for name in names) else "generated"
     folder = data_dir(data)
     for files in entry.files:

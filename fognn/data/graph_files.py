@@ -68,8 +68,6 @@ def read_graphs(path: str | Path) -> list[Data]:
 def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
     r"""Writes graphs to a :obj:`.npz` file, whole or not at all; :meth:`read_graphs` reads it.
 
-    Integers are stored in the smallest type that holds them.
-
     Args:
         path (str or Path): The file.
         graphs (iterable): The graphs, all alike, with :obj:`edge_index` and optionally :obj:`x`,
@@ -89,11 +87,6 @@ def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
     for name in NAMES:
         if name in graphs[0]:
             arrays[name] = torch.cat([graph[name] for graph in graphs], _dim(name)).numpy()
-    for name, array in arrays.items():
-        if array.dtype.kind == "i" and array.size:
-            small = np.result_type(*map(np.min_scalar_type, (array.min(), array.max())))
-            # A common type of int8 and uint64 would be a float.
-            arrays[name] = array.astype(small) if small.kind in "iu" else array
     if "y" in arrays:
         arrays["y_level"] = np.array(level_of("write_graphs", graphs))
     with write_whole(path) as temporary, open(temporary, "wb") as file:

@@ -85,10 +85,7 @@ class CIFARFS(ImageSet):
 
     def __init__(self, split: str = "train", data: str | Path | None = None) -> None:
         checks.one_of("CIFARFS", "split", split, _SPLITS)
-        hint = (
-            "make it from CIFAR-100 and the split of Bertinetto et al., as the docstring of "
-            "fognn.data.CIFARFS describes it"
-        )
+        hint = "make it from CIFAR-100 as the docstring of fognn.data.CIFARFS describes it"
         path = fetch("cifar_fs/cifar_fs_100.npz", data, hint)
         x, names = read_npz(path, [f"x_{split}", f"c_{split}"])
         if x.ndim != 5 or len(x) != len(names):
@@ -112,25 +109,16 @@ class MiniImageNet(ImageSet):
     84x84 by Lanczos' filter once and stored. Classes are numbered in the order of their names.
 
     Args:
-        root (str or Path, optional): The folder for the resized images. If :obj:`None`, the
-            folder :obj:`miniimagenet` in the cache.
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
             (default: :obj:`"train"`)
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
     """
 
-    def __init__(
-        self,
-        root: str | Path | None = None,
-        split: str = "train",
-        data: str | Path | None = None,
-    ) -> None:
+    def __init__(self, split: str = "train", data: str | Path | None = None) -> None:
         checks.one_of("MiniImageNet", "split", split, _SPLITS)
         name = f"miniimagenet_splits/{split}.csv"
         path = find(f"{name}.gz", data) or fetch(name, data, f"get it from {_TABLES}")
         table = read_table(path)
-        if list(table.columns) != ["filename", "label"] or not len(table):
-            raise FileError(f"{path} must have the columns filename,label: get it again")
         hint = "take the 60,000 images from ImageNet, whose licence forbids their download"
         folder = fetch("miniimagenet/images", data, hint)
         paths = [folder / name for name in table["filename"]]
@@ -140,7 +128,7 @@ class MiniImageNet(ImageSet):
                 f"{missing[0]} is not there, nor are {len(missing) - 1:,} others of {len(paths):,} "
                 "images that the table names: complete the folder"
             )
-        target = _target(root, "miniimagenet", f"{split}_{_SIZE}", paths)
+        target = _target("miniimagenet", f"{split}_{_SIZE}", paths)
         images = stored(target, lambda: _shrink(paths), mmap=True)["images"]
         classes = sorted(set(table["label"]))
         labels = torch.tensor([classes.index(label) for label in table["label"]])
@@ -180,8 +168,6 @@ class Omniglot(ImageSet):
     them, and has neither this split nor 28x28.)
 
     Args:
-        root (str or Path, optional): The folder for the resized images. If :obj:`None`, the
-            folder :obj:`omniglot` in the cache.
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
             (default: :obj:`"train"`)
         validation (int, optional): The number of characters of the split :obj:`"val"`: the last
@@ -195,7 +181,6 @@ class Omniglot(ImageSet):
 
     def __init__(
         self,
-        root: str | Path | None = None,
         split: str = "train",
         validation: int = 0,
         rotations: bool = True,
@@ -205,7 +190,7 @@ class Omniglot(ImageSet):
         checks.one_of("Omniglot", "split", split, _SPLITS)
         checks.int_in_range("Omniglot", "validation", validation, int(split == "val"), _TRAIN)
         archives = {name: fetch(f"omniglot/{name}.zip", data) for name in _CHARACTERS}
-        target = _target(root, "omniglot", "omniglot_28", list(archives.values()))
+        target = _target("omniglot", "omniglot_28", list(archives.values()))
         content = stored(target, lambda: _read_archives(archives), mmap=True)
         names, images = content["names"], content["images"]
         # Sorted random words: numpy's own permutation may change between versions.
@@ -247,11 +232,10 @@ def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
     return {"names": names, "images": torch.from_numpy(np.stack(images)[:, None])}
 
 
-def _target(root: str | Path | None, name: str, variant: str, files: list[Path]) -> Path:
+def _target(name: str, variant: str, files: list[Path]) -> Path:
     r"""Returns the file for what is made of these files, as they are now."""
     digest = hashlib.sha256("".join(map(file_stamp, files)).encode()).hexdigest()
-    folder = cache_dir() / name if root is None else Path(root)
-    return folder / "processed" / f"{variant}_v1_{digest[:12]}.pt"
+    return cache_dir() / name / "processed" / f"{variant}_v1_{digest[:12]}.pt"
 
 
 def image_module() -> Any:

@@ -180,10 +180,16 @@ class FullGraphLoader:
 class NeighborLoader(EpochLoader):
     r"""Batches of the nodes of a split (seeds), each with a sampled neighbourhood.
 
-    For each seed, at most ``neighbors[0]`` of the edges that end at it are sampled, then at most
-    ``neighbors[1]`` of those that end at each new node, and so on; see
-    :class:`~fognn.data.NeighborSampler`. A batch is as in :class:`PackedLoader`, with the seeds
-    first, :obj:`mask`, which selects them, and :obj:`n_id`, the nodes' numbers in the graph.
+    For each seed, at most ``neighbors[0]`` of the edges that end at it are sampled, uniformly and
+    without replacement, then at most ``neighbors[1]`` of those that end at each new node, and so
+    on, as PyG's :class:`~torch_geometric.loader.NeighborLoader` does, but without :obj:`pyg-lib`.
+    A batch is as in :class:`PackedLoader`, with the seeds first, :obj:`mask`, which selects them,
+    and :obj:`n_id`, the nodes' numbers in the graph.
+
+    With all neighbours and a hop for each layer, the outputs for the seeds equal those on the whole
+    graph; but not for a layer that divides by the degree of the source
+    (:class:`~fognn.nn.GCNConv` with ``norm="sym"``), because the nodes of the last hop have no
+    sampled edges.
 
     The order of the seeds and the sampled edges depend only on :obj:`seed`, the epoch and the
     number of the batch, so a run that is resumed within an epoch has the same batches. Without
@@ -238,20 +244,8 @@ class NeighborLoader(EpochLoader):
 
 
 class NeighborSampler:
-    r"""Samples neighbourhoods, as PyG's :class:`~torch_geometric.loader.NeighborLoader` does, but
-    without :obj:`pyg-lib` or :obj:`torch-sparse`.
-
-    In hop :math:`i`, at most :math:`k_i` of the edges that end at each node of the last hop are
-    sampled, uniformly and without replacement. Each node is expanded once. With
-    :math:`k_i = -1`, or not below the largest degree, and a hop for each layer, the outputs for
-    the seeds equal those on the whole graph. An exception is a layer that divides by the degree of
-    the source (:class:`~fognn.nn.GCNConv` with ``norm="sym"``): the nodes of the last hop have no
-    sampled edges, and so another degree.
-
-    Args:
-        edge_index (EdgeIndex): The edges of the graph, sorted by target, with its size.
-        neighbors (sequence of int): The numbers :math:`k_i`, positive or -1.
-    """
+    r"""Samples neighbourhoods of the nodes of a graph, whose edges are sorted by target. Each node
+    is expanded once."""
 
     def __init__(self, edge_index: EdgeIndex, neighbors: Sequence[int]) -> None:
         self.neighbors = tuple(neighbors)
@@ -269,16 +263,10 @@ class NeighborSampler:
     def sample(
         self, seeds: Tensor, key: tuple[int, int, int, int]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        r"""Samples the neighbourhood of some nodes.
-
-        Args:
-            seeds (torch.Tensor): The nodes, all different.
-            key (tuple): Seed, epoch, number of the batch and rank; they define the sample.
-
-        Returns:
-            The nodes of the neighbourhood, the seeds first; its edges, numbered by the places of
-            their ends in these nodes; and the numbers of its edges in the graph.
-        """
+        r"""Samples the neighbourhood of some different nodes, defined by the key: seed, epoch,
+        number of the batch and rank. Returns the nodes of the neighbourhood, the seeds first; its
+        edges, numbered by the places of their ends in these nodes; and the numbers of its edges in
+        the graph."""
         seed, epoch, batch, rank = key
         # epoch_order has the counters from 0 of the same key. The highest word is not 0 here.
         random = np.random.Philox(

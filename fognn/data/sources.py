@@ -45,12 +45,7 @@ def cache_dir() -> Path:
 
 
 def find(name: str, data: str | Path | None = None) -> Path | None:
-    r"""Looks for a file or folder in the data folder, then in the cache. Downloads nothing.
-
-    Args:
-        name (str): Its relative path.
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-    """
+    r"""Returns the path of a file or folder, in the data folder or the cache, if it is there."""
     for folder in (data_dir(data), cache_dir()):
         if folder is not None and (folder / name).exists():
             return folder / name
@@ -59,21 +54,16 @@ def find(name: str, data: str | Path | None = None) -> Path | None:
 
 def fetch(name: str, data: str | Path | None = None, hint: str = "get it by hand") -> Path:
     r"""Returns the path of a file: in the data folder, else in the cache, else downloaded if
-    :obj:`registry.txt` has its address.
-
-    Args:
-        name (str): Its relative path.
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        hint (str, optional): How to get a file that cannot be downloaded.
-    """
+    :obj:`registry.txt` has its address; the hint says how to get one that it has not."""
     path = find(name, data)
     if path is not None:
         return path
     target = cache_dir() / name
     if name not in _registry():
         raise FileError(
-            f"{name} is not in {data_dir(data) or 'a data folder'}: {hint}, and put it at "
-            f"{target}, or set FOGNN_DATA to a folder that has it"
+            f"{name} was not found in the data folder ({data_dir(data) or 'none is set'}) or the "
+            f"cache, and cannot be downloaded: {hint}, and put it at {target}, or set FOGNN_DATA "
+            "to a folder that has it"
         )
     sha256, url = _registry()[name]
     try:
@@ -83,13 +73,8 @@ def fetch(name: str, data: str | Path | None = None, hint: str = "get it by hand
 
 
 def retrieve(url: str, target: Path, sha256: str | None = None) -> Path:
-    r"""Downloads a file with pooch: over TLS, with a progress bar, whole or not at all.
-
-    Args:
-        url (str): The address.
-        target (Path): The file to write. If it is there, it is not downloaded again.
-        sha256 (str, optional): The SHA-256 that it must have. (default: not checked)
-    """
+    r"""Downloads a file with pooch, unless it is there: over TLS, with a progress bar, whole or not
+    at all."""
     import pooch  # type: ignore[import-untyped]
     import requests
 
@@ -102,11 +87,10 @@ def retrieve(url: str, target: Path, sha256: str | None = None) -> Path:
         downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30)
         try:
             pooch.retrieve(url, sha256, target.name, target.parent, downloader=downloader)
-        except requests.ConnectionError as error:
-            raise FileError(f"{url} could not be downloaded (no connection)") from error
         except (OSError, ValueError) as error:
-            reason = str(error).partition("\n")[0]
-            raise FileError(f"{url} could not be downloaded ({reason[:200]})") from error
+            offline = isinstance(error, requests.ConnectionError)
+            reason = "no connection" if offline else str(error).partition("\n")[0][:200]
+            raise FileError(f"{url} could not be downloaded ({reason})") from error
         target.chmod(0o644)  # pooch's temporary file can be read by its owner alone
     return target
 

@@ -101,15 +101,6 @@ def test_zinc_as_it_is_shared(real_data, tmp_path):
     assert found[0].y.item() == pytest.approx(1.997326, abs=1e-6)
 
 
-def test_small_integers_on_disk(tmp_path):
-    write_graphs(tmp_path / "a.npz", [graph(3, 4, y=torch.tensor([-300]))])
-    with np.load(tmp_path / "a.npz") as file:
-        kinds = {key: file[key].dtype for key in file.files}
-    assert kinds["edge_index"] == kinds["n"] == np.uint8
-    assert kinds["y"] == np.int16
-    assert kinds["x"] == np.float32
-
-
 def test_a_folder_in_the_order_of_names(tmp_path):
     torch.save(GRAPHS[1], tmp_path / "b.pt")
     write_graphs(tmp_path / "a.NPZ", GRAPHS[:1])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
-from fognn.data import FullGraphLoader, NeighborLoader, NeighborSampler, PackedGraph
+from fognn.data import FullGraphLoader, NeighborLoader, PackedGraph
+from fognn.data.loaders import NeighborSampler
 from fognn.nn import FOG, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv
 
 

@@ -66,7 +66,7 @@ def test_folder_comes_first_then_cache(
 
 
 def test_a_file_that_cannot_be_downloaded(tmp_path: Path, cache: Path) -> None:
-    with pytest.raises(FileError, match=r"d/x\.txt is not in .*: ask, and put it at") as error:
+    with pytest.raises(FileError, match=r"d/x\.txt was not found .*: ask, and put it at") as error:
         fetch("d/x.txt", tmp_path, hint="ask")
     assert str(cache / "d" / "x.txt") in str(error.value)
 
