@@ -37,13 +37,9 @@ class Graphs(NamedTuple):
 
 
 class _Draws:
-    r"""The random numbers of one graph.
-
-    Philox4x64-10 is fixed by its publication (Salmon et al., 2011), and its key and counter are
-    set directly. The rest is integer arithmetic, so the numbers do not depend on the version of a
-    library or on the processor. Each graph has :math:`2^{64}` blocks of its own: it does not
-    depend on how many graphs are generated, or in which order.
-    """
+    r"""The random numbers of one graph, by Philox4x64-10 (Salmon et al., 2011) and integer
+    arithmetic, so that they depend neither on the version of a library or the processor, nor on
+    how many graphs are generated."""
 
     def __init__(self, seed: int, stream: int, graph: int) -> None:
         self._philox = np.random.Philox(

@@ -14,8 +14,8 @@ from torch_geometric.utils import degree
 
 from fognn.data.graph_files import MASKS, check_graphs, level_of, read_graphs
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
-from fognn.data.smiles_csv import is_csv, read_molecules
-from fognn.data.splits import FEWEST, SPLITS, column_split
+from fognn.data.smiles_csv import MoleculeTable, is_csv, read_molecules
+from fognn.data.splits import SPLITS, column_split
 from fognn.data.targets import targets_from_tensors
 from fognn.data.user_data import UserData
 from fognn.utils.files import user_path
@@ -75,8 +75,8 @@ def open_user_data(
         )
     path = user_path(source)
     if is_csv(path):
-        options = {"smiles_column": smiles, "task": task, "skip_bad": skip_bad}
-        return _of_csv(path, target, split_column, **options)
+        table = read_molecules(path, smiles, target or "", split_column, task, skip_bad)
+        return _of_parts(str(path), {"all": table.graphs}, task, table)
     if split_column is not None:
         raise ValueError(f"data.split_column must be None for {path}, which is not a csv file")
     return _of_parts(str(path), {"all": read_graphs(path)}, task)
@@ -141,7 +141,10 @@ def _digest(parts: Mapping[str, Sequence[Any]]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _of_parts(name: str, parts: Mapping[str, Sequence[Data]], task: str) -> UserData:
+def _of_parts(
+    name: str, parts: Mapping[str, Sequence[Data]], task: str, table: MoleculeTable | None = None
+) -> UserData:
+    r"""Returns the data of graphs by split; those of a csv file have targets and splits there."""
     items = [graph for part in parts.values() for graph in part]
     where = "data" if is_python_name(name) else name
     graphs = check_graphs(where, items)
@@ -153,30 +156,50 @@ def _of_parts(name: str, parts: Mapping[str, Sequence[Data]], task: str) -> User
     one = len(graphs) == 1 and level == "node"
     if one and _is_bag_of_words(graphs[0]):
         graphs[0].x = graphs[0].x.float()
-    targets, ys = targets_from_tensors(where, [g.y for g in graphs], task, unlabelled=one)
+    ys = [graph.y for graph in graphs]
+    if table is not None and table.targets is not None:
+        targets = table.targets
+    else:
+        targets, ys = targets_from_tensors(where, ys, task, unlabelled=one)
     nodes, masks = _node_splits(where, graphs[0]) if one else (None, None)
     graphs, node_input, notes = fill_inputs(graphs)
     graphs = [
         Data(**{key: graph[key] for key in ("x", "edge_index", "edge_attr") if key in graph}, y=y)
         for graph, y in zip(graphs, ys, strict=True)
     ]
-    given = None
-    if len(parts) > 1:
-        numbers = torch.arange(len(graphs)).split([len(part) for part in parts.values()])
-        given = dict(zip(parts, numbers, strict=True))
     smiles = [item.smiles for item in items if "smiles" in item]
-    return UserData(
+    data = UserData(
         name,
         graphs,
         level,
         targets,
         node_input,
         smiles if len(smiles) == len(items) else [],
-        given=given,
         nodes=nodes,
         masks=masks,
         notes=[f"target of each {level}: {targets}", *notes],
     )
+    if len(parts) > 1:
+        numbers = torch.arange(len(graphs)).split([len(part) for part in parts.values()])
+        data.given = dict(zip(parts, numbers, strict=True))
+    if table is not None:
+        _add_lines(data, table)
+    return data
+
+
+def _add_lines(data: UserData, table: MoleculeTable) -> None:
+    r"""Adds what is known about the lines of a csv file."""
+    data.rows, data.bad = table.rows, len(table.bad)
+    data.skipped = sorted(set(range(table.total)) - set(table.rows))
+    if table.splits:
+        data.given = column_split(f"{data.name}: the split column", table.splits)
+    if table.unlabelled:
+        data.notes.append(f"{table.unlabelled:,} molecules without a target are left out")
+    if table.bad:
+        data.notes.append(
+            f"{len(table.bad):,} of {table.total:,} lines cannot be read and are left out, the "
+            f"first is line {table.bad[0].line}: {table.bad[0].reason}"
+        )
 
 
 def _is_bag_of_words(graph: Data) -> bool:
@@ -210,34 +233,3 @@ def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | N
         if broken:
             raise ValueError(f"{where}: {', '.join(MASKS)} {rule}")
     return nodes, dict(zip(SPLITS, wide, strict=True))
-
-
-def _of_csv(path: Path, target: str | None, split_column: str | None, **options: Any) -> UserData:
-    table = read_molecules(path, target_column=target or "", split_column=split_column, **options)
-    if table.targets is None or not table.graphs:
-        raise ValueError(
-            f"{path} must have at least {FEWEST} graphs, to train, validate and test on, got none"
-        )
-    given = None
-    if split_column is not None:
-        given = column_split(f"{path}: column {split_column!r}", table.splits)
-    notes = [f"target {table.targets}"]
-    if table.unlabelled:
-        notes.append(f"{table.unlabelled:,} molecules without a target are left out")
-    if table.bad:
-        notes.append(
-            f"{len(table.bad):,} of {table.total:,} lines cannot be read and are left out, the "
-            f"first is line {table.bad[0].line}: {table.bad[0].reason}"
-        )
-    return UserData(
-        str(path),
-        [Data(x=g.x, edge_index=g.edge_index, edge_attr=g.edge_attr, y=g.y) for g in table.graphs],
-        "graph",
-        table.targets,
-        smiles=[graph.smiles for graph in table.graphs],
-        rows=table.rows,
-        skipped=sorted(set(range(table.total)) - set(table.rows)),
-        bad=len(table.bad),
-        given=given,
-        notes=notes,
-    )

@@ -58,7 +58,9 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
     def opened(root: str) -> dict[str, Any]:
         return {key: kind(root=root, **arguments, **rest) for key, rest in choices.items()}
 
-    found = _open_root(name, "-".join((kind.__name__, *arguments.values())), kind, opened, data)
+    folder = "-".join((kind.__name__, *arguments.values()))
+    hint = f"put its raw files into pyg/{kind.__name__}, as PyG expects them there"
+    found = _open_root(name, folder, kind, opened, data, hint)
     return {split: [part[i] for i in range(len(part))] for split, part in found.items()}
 
 
@@ -67,12 +69,11 @@ def _open_root(
     folder: str,
     kind: type[Any],
     opened: Callable[[str], Any],
-    data: str | Path | None = None,
-    hint: str = "",
+    data: str | Path | None,
+    hint: str,
 ) -> Any:
     r"""Opens a dataset of PyG with a function of the root folder: in the data folder, else in
-    :obj:`folder` of the cache, where it is downloaded whole or not at all. The error says what a
-    user can put into the data folder: :obj:`hint`, or else the raw files."""
+    :obj:`folder` of the cache, where it is downloaded whole or not at all."""
     given = data_dir(data)
     root = given / "pyg" / kind.__name__ if given is not None else None
     try:
@@ -83,15 +84,9 @@ def _open_root(
     except ImportError:
         raise
     except Exception as error:  # PyG raises whatever its network libraries do
-        reason = str(error).partition("\n")[0]
-        if not isinstance(error, FileError):
-            reason = f"{type(error).__name__}: {reason}"
-        advice = f"check the network, or {hint}"
-        if not hint:
-            raw = f"put its raw files into pyg/{kind.__name__}, as PyG expects them there"
-            advice = f"check the name and the network, or {raw}"
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0].removeprefix("FileError: ")
         raise FileError(
-            f"{name} cannot be opened: {reason}; {advice}, in "
+            f"{name} cannot be opened: {reason}; check the name and the network, or {hint}, in "
             f"{given or 'a folder that FOGNN_DATA names'}"
         ) from error
 
@@ -138,25 +133,24 @@ def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
     return kind, dict(zip(needed, parts, strict=True))
 
 
-class _Benchmark(datasets.GNNBenchmarkDataset):
-    r"""PyG's dataset, downloaded with certificates checked, which PyG does not do."""
+def _unpack(url: str, folder: str) -> None:
+    r"""Downloads an archive with certificates checked, which PyG does not do."""
+    archive = retrieve(url, Path(folder) / "archive.zip")
+    extract_zip(str(archive), folder)
+    archive.unlink()
 
+
+class _Benchmark(datasets.GNNBenchmarkDataset):
     def download(self) -> None:
-        archive = retrieve(self.urls[self.name], Path(self.raw_dir) / f"{self.name}.zip")
-        extract_zip(str(archive), self.raw_dir)
-        archive.unlink()
+        _unpack(self.urls[self.name], self.raw_dir)
 
 
 class _Zinc(datasets.ZINC):
-    r"""As above."""
-
     def download(self) -> None:
-        root, raw = Path(self.root), Path(self.raw_dir)
-        archive = retrieve(self.url, root / "molecules.zip")
-        extract_zip(str(archive), self.root)
-        archive.unlink()
+        raw = Path(self.raw_dir)
+        _unpack(self.url, self.root)
         raw.rmdir()
-        (root / "molecules").rename(raw)
+        (Path(self.root) / "molecules").rename(raw)
         for split in _SPLITS:
             retrieve(self.split_url.format(split), raw / f"{split}.index")
 
