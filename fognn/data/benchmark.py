@@ -170,9 +170,8 @@ def neighbour_graph(
     r"""Joins each point to its :obj:`k` nearest others and marks the edges of a tour.
 
     Distances are compared in double precision; of two others at the same distance the one with
-    the lower number is nearer. (scipy's :obj:`cKDTree` leaves the order of ties open.) Returns
-    :obj:`edge_index`, sorted by target, then source, the distances, and whether the tour uses the
-    edge.
+    the lower number is nearer. Returns :obj:`edge_index`, sorted by target, then source, the
+    distances, and whether the tour uses the edge.
     """
     n = len(coordinates)
     wide = coordinates.astype(np.float64)

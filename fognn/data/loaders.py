@@ -22,7 +22,6 @@ class EpochLoader:
     ) -> None:
         owner = type(self).__name__
         checks.int_in_range(owner, "batch_size", batch_size, 1)
-        checks.int_in_range(owner, "seed", seed, 0)
         checks.int_in_range(owner, "world_size", world_size, 1)
         checks.int_in_range(owner, "rank", rank, 0, world_size)
         self.size, self.batch_size, self.shuffle, self.seed = size, batch_size, shuffle, seed
@@ -31,7 +30,6 @@ class EpochLoader:
     def set_epoch(self, epoch: int) -> None:
         r"""Sets the epoch whose order the next iteration has; without :obj:`shuffle`, all epochs
         are the same."""
-        checks.int_in_range(type(self).__name__, "epoch", epoch, 0)
         self.epoch = epoch if self.shuffle else 0
 
     def order(self) -> Tensor:

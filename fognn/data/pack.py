@@ -118,7 +118,6 @@ class Pack:
                 column = replace(column, values=column.values.index_select(0, self.edges.order))
             self.columns[key] = column
         self.begin = {key: offsets(column.sizes)[:-1] for key, column in self.columns.items()}
-        self.all_undirected = bool(self.edges.undirected.all())
 
     def __len__(self) -> int:
         return self.num_nodes.numel()
@@ -175,7 +174,7 @@ class Pack:
         perm = torch.from_numpy(np.arange(E))
         _add(perm, self.edges.transpose.index_select(0, edges))
         flags = self.edges.undirected[graphs]
-        undirected = self.all_undirected or bool(flags.all())
+        undirected = bool(flags.all())
 
         out = EdgeIndex(index, sparse_size=(N, N), sort_order="col", is_undirected=undirected)
         out._indptr = offsets(in_degree)

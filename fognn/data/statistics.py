@@ -17,13 +17,7 @@ Counts = dict[str, Tensor]
 def count(dataset: Any) -> Counts:
     r"""Returns the counts of a set of images (:obj:`images` of each class, and their
     :obj:`shape`), or of graphs (:obj:`nodes` and :obj:`edges` of each graph, and the
-    :obj:`labels` that are not missing), without a loop over an
-    :class:`~torch_geometric.data.InMemoryDataset`.
-
-    Args:
-        dataset (ImageSet, InMemoryDataset or list of Data): The images, or the graphs, with
-            :obj:`x` and :obj:`edge_index`, and maybe :obj:`y`.
-    """
+    :obj:`labels` that are not missing)."""
     if isinstance(dataset, ImageSet):
         images = dataset.labels.bincount(minlength=len(dataset.classes))
         return {"images": images, "shape": torch.tensor(dataset.images.shape[2:])}
@@ -37,8 +31,7 @@ def count(dataset: Any) -> Counts:
 
 
 def joined(counts: Sequence[Counts]) -> Counts:
-    r"""Returns the counts of several splits together. Splits of images have classes of their
-    own."""
+    r"""Returns the counts of several splits together."""
     both = {name: torch.cat([part[name] for part in counts]) for name in counts[0]}
     return both | ({"shape": counts[0]["shape"]} if "shape" in both else {})
 

@@ -203,11 +203,8 @@ def targets_from_tensors(
 
 
 def count_values(where: str, name: str, values: Sequence[Tensor]) -> int:
-    r"""Returns the number of classes, or of tokens: the largest one that occurs, plus 1.
-
-    A network has weights for each of them, so a number that is far above those that occur, such
-    as an identifier or a hash, raises a :class:`ValueError`.
-    """
+    r"""Returns the number of classes, or of tokens: the largest one that occurs, plus 1. A number
+    that is far above the others, such as an identifier or a hash, raises a :class:`ValueError`."""
     most = max((int(value.max()) for value in values if value.numel()), default=0) + 1
     if most > _PER_VALUE:
         different = torch.cat([value.reshape(-1) for value in values]).unique().numel()

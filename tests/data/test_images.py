@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from fognn.data import CIFARFS, ImageSet, MiniImageNet, Omniglot
+from fognn.data import CIFARFS, MiniImageNet, Omniglot
 from fognn.data import images as module
-from fognn.data.smiles_csv import read_table
 from fognn.utils.errors import FileError
 
 Image = pytest.importorskip("PIL.Image")
@@ -60,13 +59,6 @@ def test_wrong_cifar_fs_file(folder):
     path.write_bytes(path.read_bytes()[:5000])
     with pytest.raises(FileError, match=r"cifar_fs_100\.npz is truncated or corrupt"):
         CIFARFS("val", data=folder)
-
-
-def test_bad_image_set():
-    images = torch.zeros(2, 3, 4, 4, dtype=torch.uint8)
-    for wrong in ((images.float(), torch.zeros(2)), (images, torch.zeros(3))):
-        with pytest.raises(ValueError, match="images must be uint8"):
-            ImageSet(*wrong, ["a"])
 
 
 @pytest.mark.parametrize("kind", [CIFARFS, MiniImageNet, Omniglot])
@@ -146,14 +138,6 @@ def test_no_mini_imagenet(folder):
     write_table(folder, ROWS[:2], "val.csv")
     with pytest.raises(FileError, match="licence forbids"):
         MiniImageNet(split="val", data=folder)
-
-
-@pytest.mark.parametrize(("split", "classes"), SPLITS)
-def test_real_tables(real_data, split, classes):
-    table = read_table(real_data / "miniimagenet_splits" / f"{split}.csv.gz")
-    assert list(table.columns) == ["filename", "label"]
-    assert sorted(table["label"].value_counts()) == [600] * classes
-    assert table["filename"].is_unique
 
 
 # Omniglot
