@@ -132,8 +132,9 @@ def level_of(where: str, graphs: Sequence[Data]) -> str:
 
 def _checked(where: str, item: Any) -> Data:
     if not isinstance(item, Data) or isinstance(item, Batch) or item.edge_index is None:
+        found = item if type(item) is Data else type(item).__name__
         raise ValueError(
-            f"{where} must be a Data with edge_index, and one type of nodes and edges, got {item!r}"
+            f"{where} must be a Data with edge_index, and one type of nodes and edges, got {found}"
         )
     graph = Data()
     for name in (*NAMES, *MASKS):
