@@ -112,7 +112,7 @@ def test_several_arguments(own):
 def test_hetero_data(own):
     own(Own, [HeteroData({"a": {"x": torch.ones(2, 1)}})])
     with pytest.raises(
-        ValueError, match="pyg:Own, graph 0 must be a Data with .* one type.* HeteroData"
+        ValueError, match=r"pyg:Own, graph 0 must be a Data with .* one type.* HeteroData"
     ):
         open_user_data("pyg:Own")
 
