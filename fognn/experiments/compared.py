@@ -29,11 +29,8 @@ _SOLVED = ("model.channels", "model.head_channels", "model.hidden", "model.fog_c
 
 
 class ComparedRun(Run):
-    r"""One run of a comparison.
-
-    Its table is ``"compare/NAME"``, its row the host with the budget, such as ``"gin-100000"``, and
-    its variant ``"fog"`` for the network with FOG.
-    """
+    r"""One run of a comparison. Its row is the host with the budget, such as ``"gin-100000"``, and
+    its variant ``"fog"`` for the network with FOG."""
 
     @property
     def slug(self) -> str:

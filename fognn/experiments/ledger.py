@@ -37,7 +37,6 @@ from fognn.utils.errors import FognnError, first_problem
 from fognn.utils.files import sha256_of, user_path, write_whole
 
 COMPARE = "compare/"  # the beginning of the table of a comparison
-_DIGITS = 7  # significant digits of a curve: enough for any plot
 
 
 class KeyedLine(BaseModel):
@@ -181,7 +180,9 @@ def ledger_entry(folder: Path, run: Run | None = None) -> LedgerEntry:
     content["fingerprint"] = result.fingerprint or data_fingerprint(config)
     columns = {"lr": "lr", "train_loss": "train_loss", "val_loss": "val_loss"}
     columns |= {split: f"{split}_{metric}_items" for split in ("train", "val")}
-    curve = {new: [_rounded(row[old]) for row in history] for new, old in columns.items()}
+    curve = {"epoch": [row["epoch"] for row in history]}
+    curve |= {new: [_rounded(row[old]) for row in history] for new, old in columns.items()}
+    curve["seconds"] = [_rounded(sum(row[name] for name in TIMES)) for row in history]
     finished = datetime.fromtimestamp((folder / "result.json").stat().st_mtime, UTC)
     names = {"key": other_key(config), "table": "runs", "row": "", "variant": ""}
     return LedgerEntry(
@@ -191,11 +192,7 @@ def ledger_entry(folder: Path, run: Run | None = None) -> LedgerEntry:
         seed=config.seed,
         config=shared.to_dict(),
         result=content,
-        curve={
-            "epoch": [row["epoch"] for row in history],
-            **curve,
-            "seconds": [_rounded(sum(row[name] for name in TIMES)) for row in history],
-        },
+        curve=curve,
         finished=finished.isoformat(timespec="seconds"),
     )
 
@@ -211,7 +208,8 @@ def _names(run: Run) -> dict[str, str]:
 
 
 def _rounded(value: float) -> float | None:
-    return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    # Enough digits for any plot.
+    return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
 # --- kept weights ---
@@ -232,18 +230,13 @@ def add_to_ledger(run: Run, folder: Path, results: Path, weights: str | Path | N
         before = next((line for line in lines if line.key == entry.key), entry)
         same = all(before.result.get(name) == entry.result.get(name) for name in _FIGURES)
         new = before if same else entry  # a copied run folder is as new as the copy
-        others = [
-            line
-            for line in lines
-            if (line.row, line.variant) == (run.row, run.variant) and line.seed != entry.seed
-        ]
-        others = [line for line in others if line.weights]
+        alike = [line for line in lines if (line.row, line.variant) == (run.row, run.variant)]
+        others = [line for line in alike if line.weights and line.seed != entry.seed]
         lowest = all(line.seed > entry.seed for line in others)
         if not lowest or not isinstance(run, TableRun) or not run.keeps_weights:
             return [new]
-        if new.weights and file.is_file():
-            return [new]
-        checksum = _write(file, entry, folder)
+        kept = new.weights and file.is_file()
+        checksum = None if kept else _write(file, entry, folder)
         if checksum is None:
             return [new]
         without = [line.model_copy(update={"weights": None}) for line in others]
