@@ -87,6 +87,8 @@ def test_folders(tmp_path: Path) -> None:
         folders.append(run_folder(config))
         assert folders[-1] == Path("runs") / f"my-graphs/gcn-seed0-{config.digest()}"
     assert folders[0] != folders[1]
+    compressed = config.with_values({"data.name": "data/ESOL.csv.gz"})
+    assert run_folder(compressed).parent == Path("runs/esol")
 
 
 def test_another_run_in_the_same_folder() -> None:
