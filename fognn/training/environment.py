@@ -17,7 +17,6 @@ import torch
 from lightning_fabric import Fabric
 from lightning_fabric.strategies.ddp import DDPStrategy
 from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
-from torch.nn import Module, SyncBatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from fognn import __version__
@@ -166,21 +165,6 @@ def _on_rank(fabric: Fabric, function: Callable[..., Any], arguments: tuple[Any,
     return function(fabric, *arguments)
 
 
-def with_norms(net: Module, fabric: Fabric) -> Module:
-    r"""Returns the network of one of several ranks. On GPUs, norms over the batch have the
-    statistics of all ranks (:class:`torch.nn.SyncBatchNorm`), on CPUs those of their own rank."""
-    if fabric.world_size > 1 and fabric.device.type == "cuda":
-        return SyncBatchNorm.convert_sync_batchnorm(net)
-    return net
-
-
-def share_buffers(net: Module, fabric: Fabric) -> None:
-    r"""Gives all ranks the buffers of the first, which is the one that writes the checkpoints."""
-    if fabric.world_size > 1:
-        for buffer in net.buffers():
-            torch.distributed.broadcast(buffer, 0)
-
-
 @contextmanager
 def threads_of(machine: MachineConfig) -> Iterator[None]:
     r"""Sets torch's number of threads within the block."""
@@ -194,11 +178,8 @@ def threads_of(machine: MachineConfig) -> Iterator[None]:
 
 @contextmanager
 def without_denormals() -> Iterator[None]:
-    r"""Flushes denormal numbers (below 1e-38) to 0 within the block, on the CPU.
-
-    Weight decay produces many of them, because a weight that gets no gradient shrinks in each step.
-    A product with a denormal number takes about 100 times as long, and an epoch twice as long.
-    """
+    r"""Flushes denormal numbers (below 1e-38) to 0 within the block. Weight decay produces many of
+    them, in weights without a gradient, and with them an epoch takes twice as long on a CPU."""
     before = bool(torch.tensor(1e-39) * 1 == 0)
     torch.set_flush_denormal(True)
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch.nn import Module
+from torch.nn import Module, SyncBatchNorm
 
 from fognn.models import count_parameters
 from fognn.training.checkpoint import (
@@ -24,9 +24,7 @@ from fognn.training.data import RunData, fingerprint, joint_fingerprint
 from fognn.training.environment import (
     commit,
     on_ranks,
-    share_buffers,
     threads_of,
-    with_norms,
     without_denormals,
 )
 from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of
@@ -77,7 +75,9 @@ def _train(
     logger: str | None,
 ) -> Result:
     training = config.training
-    net = with_norms(net, fabric)
+    if fabric.world_size > 1 and fabric.device.type == "cuda":
+        # Statistics of all ranks; on CPUs each rank has its own.
+        net = SyncBatchNorm.convert_sync_batchnorm(net)
     compiled: Any = torch.compile(net, dynamic=True) if config.machine.compile else net
     adam = make_optimizer(config, net.parameters())
     schedule = make_schedule(training, adam, len(train))
@@ -106,7 +106,8 @@ def _train(
         state.commits.append(here)
 
     def evaluate(loader: Any) -> dict[str, float]:
-        share_buffers(net, fabric)
+        for buffer in net.buffers() if fabric.world_size > 1 else ():
+            torch.distributed.broadcast(buffer, 0)  # the first rank writes the checkpoints
         return evaluate_model(model, loader, data, fabric)
 
     progress = RunProgress(config, len(train), len(state.history), quiet or run is None)
@@ -241,13 +242,9 @@ def _step_seed(seed: int, epoch: int, batch: int, rank: int) -> int:
 
 
 def _may_pass(net: Module, state: State) -> bool:
-    r"""Returns whether a validation loss that is not finite may become finite again.
-
-    While the learning rate is high, the running statistics of batch norm lag behind the weights. If
-    all nodes have nearly the same features, the running variance is tiny, and the division by it
-    can overflow, in evaluation only. If no epoch of the first ten has a finite loss, the cause is
-    another one, such as NaN in the data.
-    """
+    r"""Returns whether a validation loss that is not finite may become finite again: the running
+    statistics of batch norm lag behind the weights while the learning rate is high. If no epoch of
+    the first ten has a finite loss, the cause is another one, such as NaN in the data."""
     losses = [row["val_loss"] for row in state.history]
     begins = len(losses) <= _FIRST_EPOCHS or any(map(math.isfinite, losses))
     whole = all(value.isfinite().all() for value in net.state_dict().values())

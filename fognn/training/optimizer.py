@@ -22,13 +22,8 @@ def make_optimizer(config: Config, parameters: Iterable[Parameter]) -> Adam:
 
 
 def cosine_factor(training: TrainingConfig, steps: int, step: int) -> float:
-    r"""Returns the factor of the highest learning rate in an optimizer step :math:`t`, from 0, of
-    the schedule ``"cosine"``, for so many steps in an epoch.
-
-    With :math:`w` steps of warm-up and :math:`T` steps in all, it is :math:`(t + 1) / w` for
-    :math:`t < w`, and then half a cosine from 1 at :math:`t = w` to ``min_lr / lr`` at
-    :math:`t = T`, the end of the last epoch.
-    """
+    r"""Returns the factor of the learning rate in an optimizer step, from 0, for so many steps in
+    an epoch: a line up to 1, then half a cosine to ``min_lr / lr`` at the end of the last epoch."""
     warm, last = training.warmup * steps, training.epochs * steps
     if step < warm:
         return (step + 1) / warm

@@ -69,7 +69,7 @@ def fit(
     Raises:
         ValueError: If a setting is invalid, or the folder is not empty and not of this run.
         TrainingError: If the loss is not finite, a rank ends, or another process uses the folder.
-        Stopped: If the run was interrupted (Ctrl-C or SIGTERM); its state is saved.
+        Stopped: If the run was interrupted (Ctrl-C or SIGTERM); the same call resumes it.
     """
     folder = user_path(folder)
     if module is not None:

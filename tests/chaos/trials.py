@@ -1,5 +1,5 @@
 """Trials of the campaign. Each returns how it ended: ``same`` (the result of a run that nothing
-disturbed) or ``line`` (one line that says what is wrong); anything else raises a ``FindingError``."""
+disturbed) or ``line`` (one line that says what is wrong); else it raises a ``FindingError``."""
 
 import json
 import os

@@ -89,13 +89,3 @@ def test_graphs_have_no_interval(tmp_path: Path) -> None:
     result = fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
     assert result.test is not None
     assert result.test["best"].keys() == {"loss", "batches", "items", "majority"}
-
-
-def test_validation_and_test_have_the_same_episodes_for_every_seed(data: Path) -> None:
-    for split in ("val", "test"):
-        one, other = (
-            list(open_split(config(data).with_values({"seed": seed}), split)) for seed in (0, 7)
-        )
-        for first, second in zip(one, other, strict=True):
-            assert torch.equal(first.query, second.query)
-            assert torch.equal(first.support, second.support)

@@ -3,13 +3,10 @@ from pathlib import Path
 import pytest
 import torch
 from own_images import untrained_few_shot, write_image, write_support
-from tiny_images import tiny_images, write_cifar
 from tiny_runs import tiny
 
 from fognn.data import read_image
 from fognn.training import fit, load, predict_images
-from fognn.training.data import open_split
-from fognn.training.objective import forward_batch
 from fognn.utils.errors import FileError
 
 Image = pytest.importorskip("PIL.Image")
@@ -83,28 +80,6 @@ def test_other_numbers_of_images(place: Path, tmp_path: Path, images: list[int],
     (note,) = found.notes
     assert note.startswith("trained with 2 images of each class, ")
     assert got in note
-
-
-def test_the_images_of_an_episode_as_files(tmp_path: Path) -> None:
-    """The answers are those of the evaluation of the run, which reads no files of images."""
-    config = tiny_images(write_cifar(tmp_path / "data"), "gnn+fog", data__k_shot=1)
-    fit(config, tmp_path / "run", quiet=True)
-    tasks = next(iter(open_split(config, "test")))
-    with torch.no_grad():
-        expected = forward_batch(load(tmp_path / "run"), tasks)[0].softmax(1)
-
-    def save(image: torch.Tensor, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pixels = (image * 255).round().byte().permute(1, 2, 0).contiguous()
-        Image.fromarray(pixels.numpy()).save(path)
-
-    for number in range(len(expected)):
-        folder = tmp_path / str(number)
-        for image, label in zip(tasks.support[number], tasks.support_labels[number], strict=True):
-            save(image, folder / "support" / f"class {int(label)}" / "1.png")
-        save(tasks.query[number, 0], folder / "query.png")
-        found = predict_images(tmp_path / "run", folder / "support", folder / "query.png")
-        torch.testing.assert_close(found.probabilities[0], expected[number], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("classes", [1, 7])

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_runs import metrics
 
 from fognn.experiments import protocol
 from fognn.training import Config, Result, Stopped, fit, run
@@ -95,21 +94,3 @@ def test_interrupted_in_fold_3_it_resumes(tmp_path: Path, stand_in: dict[str, An
     stand_in["called"] = []
     assert fit(imdb(), tmp_path / "run") == result
     assert stand_in["called"] == [], "a finished run is read"
-
-
-def test_more_epochs_of_imdb(
-    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fognn.training.data.FOLDS", 3)
-    values = {"data__fraction": 0.02, "data__folder": str(real_data)}
-    config = imdb(training__batch_size=16, training__epochs=2, **values)
-    fit(config.with_values({"training.epochs": 1}), tmp_path / "run", quiet=True)
-    fit(config, tmp_path / "run", quiet=True)
-    fit(config, tmp_path / "whole", quiet=True)
-    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
-    column = [
-        float(metrics(tmp_path / "whole" / f"fold-{fold}")[1]["val_accuracy_items"])
-        for fold in (1, 2, 3)
-    ]
-    mean = metrics(tmp_path / "whole")[1]["val_accuracy_items"]
-    assert float(mean) == pytest.approx(statistics.fmean(column))

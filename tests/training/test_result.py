@@ -65,13 +65,6 @@ def test_no_result(tmp_path: Path) -> None:
         Result.read(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"data": "ZINC"}', '"\ud800"'])
-def test_a_damaged_result(tmp_path: Path, text: str) -> None:
-    (tmp_path / "result.json").write_text(text, encoding="utf-8", errors="surrogatepass")
-    with pytest.raises(ValueError, match=r"result\.json is not a valid result \(.+\): remove it"):
-        Result.read(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -86,6 +79,9 @@ def test_a_result_with_wrong_values(tmp_path: Path, changes: dict[str, Any], nam
     path = tmp_path / "result.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     with pytest.raises(ValueError, match=rf"result\.json is not a valid result \({named}"):
+        Result.read(tmp_path)
+    path.write_text("{")
+    with pytest.raises(ValueError, match=r"result\.json is not a valid result \(.+\): remove it"):
         Result.read(tmp_path)
 
 
