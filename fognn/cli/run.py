@@ -140,13 +140,11 @@ def predict(
             raise BadParameter("--support and --query must be given for images, not INPUT")
         from fognn.report.tables import answers_table
         from fognn.training.few_shot_prediction import predict_images
-        from fognn.utils.files import user_path, write_whole
 
         images = predict_images(run, support, query, checkpoint, batch_size, device)
         print("\n".join([*images.notes, answers_table(images)]))
         if output is not None:
-            with write_whole(user_path(output)) as temporary:
-                temporary.write_text(images.to_csv(), encoding="utf-8", newline="")
+            images.to_csv(output)
         return
     if (source is None) == (split is None):
         raise BadParameter("INPUT or --split must be given; --support, --query for images")

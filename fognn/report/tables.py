@@ -24,7 +24,7 @@ from fognn.models import list_models
 from fognn.report.claims import claims_table, read_frames
 from fognn.report.forms import FORMS, Table, text_table
 from fognn.report.notes import notes_of
-from fognn.training import FewShotPrediction
+from fognn.training import Predictions
 from fognn.utils import checks
 
 
@@ -261,11 +261,11 @@ def _sizes(name: str) -> str:
 # --- the answers of a few-shot network ---
 
 
-def answers_table(found: FewShotPrediction) -> str:
+def answers_table(found: Predictions) -> str:
     r"""Returns a line for each query: the file, its class, and the probability of each class."""
-    header = ["query", "class", *found.classes]
-    lines = zip(found.queries, found.predicted, found.probabilities.tolist(), strict=True)
+    header = ["query", "class", *found.names]
     rows = [
-        [path.name, best, *(f"{value:.3f}" for value in values)] for path, best, values in lines
+        [Path(path).name, best, *(f"{value:.3f}" for value in values)]
+        for path, best, *values in found.to_frame().itertuples(index=False)
     ]
     return text_table(header, rows, right=range(2, len(header)))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         ModelConfig,
         TrainingConfig,
     )
-    from fognn.training.few_shot_prediction import FewShotPrediction, predict_images
+    from fognn.training.few_shot_prediction import predict_images
     from fognn.training.prediction import Predictions, evaluate, predict
     from fognn.training.run import fit
     from fognn.training.run_folder import Result
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Config",
     "DataConfig",
-    "FewShotPrediction",
     "MachineConfig",
     "ModelConfig",
     "Predictions",
@@ -43,7 +42,7 @@ __getattr__ = lazy_names(
     {
         "config": ("Config", "DataConfig", "MachineConfig", "ModelConfig", "TrainingConfig"),
         "checkpoint": ("export", "load"),
-        "few_shot_prediction": ("FewShotPrediction", "predict_images"),
+        "few_shot_prediction": ("predict_images",),
         "prediction": ("Predictions", "evaluate", "predict"),
         "run": ("fit",),
         "run_folder": ("Result",),

@@ -1,51 +1,21 @@
 r"""Predictions of a trained few-shot network for a user's own classes of images."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
-from torch import Tensor
 
 from fognn.data.images import class_folders, query_files, read_image
 from fognn.models import FewShotNet
 from fognn.training.checkpoint import load_run
 from fognn.training.config import MachineConfig
 from fognn.training.environment import device_of, threads_of
+from fognn.training.prediction import Predictions
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
 _SUPPORT = 500  # images; the network compares each with each
 _PAIRS = 2**17  # of images, that the network compares at once
-
-
-@dataclass(frozen=True)
-class FewShotPrediction:
-    r"""The result of :func:`predict_images`."""
-
-    classes: list[str]
-    queries: list[Path]
-    probabilities: Tensor  # [queries, classes]
-    query_images: Tensor  # as the network got them: uint8, [queries, C, H, W]
-    support: list[Path]
-    support_images: Tensor  # uint8, [len(support), C, H, W]
-    support_labels: Tensor  # the class of each, from 0
-    notes: list[str]  # in which respects the support set differs from those of the training
-
-    @property
-    def predicted(self) -> list[str]:
-        r"""The class with the largest probability, for each query."""
-        return [self.classes[best] for best in self.probabilities.argmax(1).tolist()]
-
-    def to_csv(self) -> str:
-        r"""Returns the text of a csv file with the columns ``query``, ``class`` and
-        ``probability_NAME`` for each class."""
-        import pandas as pd
-
-        columns = {"query": [str(path) for path in self.queries]}
-        columns["class"] = self.predicted
-        for name, values in zip(self.classes, self.probabilities.t().tolist(), strict=True):
-            columns[f"probability_{name}"] = values
-        return str(pd.DataFrame(columns).to_csv(index=False, lineterminator="\n"))
 
 
 def predict_images(
@@ -56,7 +26,7 @@ def predict_images(
     batch_size: int = 128,
     device: str = "auto",
     threads: int | None = None,
-) -> FewShotPrediction:
+) -> Predictions:
     r"""Classifies images with a trained few-shot network by a few images of each class (the support
     set). Neither the classes nor the images need to be those of the training.
 
@@ -79,6 +49,10 @@ def predict_images(
             (default: :obj:`"auto"`)
         threads (int, optional): As in :class:`~fognn.training.MachineConfig`.
             (default: :obj:`None`)
+
+    Returns:
+        The predictions, a row for each query, and notes in which respects the support set differs
+        from those of the training.
     """
     checks.int_in_range("predict_images", "batch_size", batch_size, 1)
     place = device_of(device)
@@ -100,13 +74,15 @@ def predict_images(
     labels = torch.tensor([n for n, some in enumerate(classes.values()) for _ in some])
     size = max(1, min(batch_size, _PAIRS // (len(files) + 1) ** 2))
     with threads_of(MachineConfig(threads=threads)), torch.no_grad():
-        shape = net.cnn.image_size, net.cnn.in_channels
-        images = [torch.stack([read_image(p, *shape) for p in some]) for some in (files, queries)]
         weight = next(net.to(place).parameters())
-        shown, known = images[0].to(weight).div_(255)[None], labels.to(place)[None]
+        shape = net.cnn.image_size, net.cnn.in_channels
+        shown, asked = (
+            torch.stack([read_image(path, *shape) for path in some]).to(weight).div_(255)
+            for some in (files, queries)
+        )
         outputs = [
-            net(shown, known, some.to(weight).div_(255)[None])[0].cpu()
-            for some in images[1].split(size)
+            net(shown[None], labels.to(place)[None], some[None])[0].cpu()
+            for some in asked.split(size)
         ]
     # The network has no example of the other classes, so their outputs mean nothing.
     probabilities = torch.cat(outputs)[:, : len(classes)].softmax(1)
@@ -122,6 +98,12 @@ def predict_images(
             f"trained with {config.data.k_shot} images of each class, got {min(counts)} to "
             f"{max(counts)}: the accuracy may differ from that of the training"
         )
-    return FewShotPrediction(
-        list(classes), queries, probabilities, images[1], files, images[0], labels, notes
+    names = np.array(list(classes), dtype=object)
+    return Predictions(
+        None,
+        names[probabilities.argmax(1).numpy()],
+        probabilities.numpy(),
+        tuple(classes),
+        {"query": [str(path) for path in queries]},
+        notes=tuple(notes),
     )

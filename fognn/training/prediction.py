@@ -37,23 +37,26 @@ class Predictions:
     r"""The predictions of a network: a row for each graph, node or edge, in the order of the input.
 
     Args:
-        task (Task): The inputs and outputs of the network.
+        task (Task, optional): The inputs and outputs of the network; :obj:`None` for images.
         values (array): What is predicted, ``[rows]`` or ``[rows, columns]``: numbers in the unit of
             the targets; the classes, by name where they have names; or 0 and 1.
         probabilities (array, optional): The probability of each class ``[rows, classes]``, of yes
             ``[rows]``, or of yes in each column ``[rows, columns]``; :obj:`None` for numbers.
         names (tuple): The names of the columns, or of the classes.
         places (dict): Where each row belongs: its ``row`` in the csv file and its ``smiles``, or
-            the number of its ``graph``, and of its ``node`` or its ``source`` and ``target``.
+            the number of its ``graph``, and of its ``node`` or its ``source`` and ``target``, or
+            the file of the ``query``.
         truth (array, optional): The targets, for a split of the data; NaN where they are missing.
+        notes (tuple): What to know about the predictions of images.
     """
 
-    task: Task
+    task: Task | None
     values: NDArray[Any]
     probabilities: NDArray[np.float32] | None
     names: tuple[str, ...]
     places: Places
     truth: NDArray[Any] | None = None
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
