@@ -260,14 +260,6 @@ def test_training_never_sees_an_episode_twice() -> None:
     assert episodes(train, 1) == episodes(train, 1), "an epoch can be repeated after a kill"
 
 
-def test_ranks_share_a_batch_of_episodes() -> None:
-    for epoch in (0, 2):
-        whole = episodes(loader(True), epoch)
-        parts = [episodes(loader(True, 8, 0, rank, 2), epoch) for rank in range(2)]
-        assert [sorted(a + b) for a, b in zip(*parts, strict=True)] == [sorted(b) for b in whole]
-        assert [len(part) for part in parts[0] + parts[1]] == [2] * 4
-
-
 def test_the_fingerprint_of_graphs_sees_every_change(tmp_path: Path) -> None:
     def mark(name: str, index: tuple[int, ...] = (), by: float = 0) -> str:
         graphs = molecules(20)

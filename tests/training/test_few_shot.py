@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from tiny_images import tiny_images, write_cifar
-from tiny_runs import metrics, tiny
+from tiny_runs import metrics
 
 from fognn.training import Config, Result, evaluate, fit, load, loop
 from fognn.training.data import open_split
@@ -83,9 +83,3 @@ def test_the_interval_is_over_episodes(data: Path, whole: Result) -> None:
     found = evaluate(whole.folder, batch_size=1)
     assert found["accuracy_interval"] == pytest.approx(expected)
     assert found["accuracy_items"] == pytest.approx(best["items"])
-
-
-def test_graphs_have_no_interval(tmp_path: Path) -> None:
-    result = fit(tiny(training__epochs=1), tmp_path / "run", quiet=True)
-    assert result.test is not None
-    assert result.test["best"].keys() == {"loss", "batches", "items", "majority"}

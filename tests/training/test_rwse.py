@@ -1,15 +1,13 @@
 """Random-walk encodings: those of PyG's transform, in batches, predictions and exports."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tiny_runs import molecules, tiny
+from tiny_runs import tiny
 from torch_geometric.data import Data
 from torch_geometric.transforms import AddRandomWalkPE
 
-import fognn
 from fognn.models import Task, create_model
 from fognn.training.data import fingerprint, open_split
 
@@ -49,20 +47,3 @@ def test_the_network_adds_them() -> None:
         h, net.walk_encoder = net.encoder(x) + walks, None
         net.encoder = torch.nn.Identity()
         torch.testing.assert_close(net(h, edge_index), out)
-
-
-class Own(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lin = torch.nn.Linear(5, 1)
-
-    def forward(self, x: torch.Tensor, rwse: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
-        total = torch.zeros(int(batch.max()) + 1, 5).index_add(0, batch, rwse)
-        return self.lin(total)
-
-
-def test_a_network_of_your_own(tmp_path: Path) -> None:
-    result = fognn.train(
-        molecules(20), Own(), folder=tmp_path / "run", rwse=5, epochs=1, batch_size=8, quiet=True
-    )
-    assert result.epochs == 1
