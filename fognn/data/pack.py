@@ -123,12 +123,14 @@ class Pack:
         return self.num_nodes.numel()
 
     def _level(self, key: str, column: Column) -> str:
-        r"""Whether there is a row for each node or edge; :obj:`"own"` for neither. If every graph
+        r"""Whether there is a row for each node, edge or graph, or :obj:`"own"`. If every graph
         has as many edges as nodes the name decides, as in PyG."""
         of_nodes = torch.equal(column.sizes, self.num_nodes)
         if torch.equal(column.sizes, self.num_edges) and not (of_nodes and "edge" not in key):
             return "edge"
-        return "node" if of_nodes else "own"
+        if of_nodes:
+            return "node"
+        return "graph" if bool((column.sizes == 1).all()) else "own"
 
     def collate(self, graphs: Tensor) -> Any:
         r"""Returns the batch of the graphs with these indices."""
@@ -147,6 +149,8 @@ class Pack:
                 rows, slices[key] = nodes, ptr
             elif self.levels[key] == "edge":
                 rows, slices[key] = edges, edge_ptr
+            elif self.levels[key] == "graph":
+                rows, slices[key] = graphs, torch.arange(graphs.numel() + 1)
             else:
                 sizes = column.sizes[graphs]
                 own = slices[key] = offsets(sizes)

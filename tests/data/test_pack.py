@@ -22,7 +22,7 @@ def test_levels_are_recognised_from_sizes():
         "edge_attr": "edge",
         "y": "edge",
         "label": "node",
-        "target": "own",
+        "target": "graph",
         "many": "own",
     }
 
