@@ -76,7 +76,6 @@ def retrieve(url: str, target: Path, sha256: str | None = None) -> Path:
     r"""Downloads a file with pooch, unless it is there: over TLS, with a progress bar, whole or not
     at all."""
     import pooch  # type: ignore[import-untyped]
-    import requests
 
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
@@ -88,7 +87,7 @@ def retrieve(url: str, target: Path, sha256: str | None = None) -> Path:
         try:
             pooch.retrieve(url, sha256, target.name, target.parent, downloader=downloader)
         except (OSError, ValueError) as error:
-            offline = isinstance(error, requests.ConnectionError)
+            offline = "ConnectionError" in type(error).__name__  # of requests, which pooch uses
             reason = "no connection" if offline else str(error).partition("\n")[0][:200]
             raise FileError(f"{url} could not be downloaded ({reason})") from error
         target.chmod(0o644)  # pooch's temporary file can be read by its owner alone

@@ -150,8 +150,9 @@ def test_skipped_lines_are_remembered(runs: Path, tmp_path: Path) -> None:
 def test_nodes_of_one_graph(tmp_path: Path, neighbors: list[int] | None) -> None:
     generator = torch.Generator().manual_seed(0)
     y = torch.arange(40) % 3
+    x = torch.randn(40, 3, generator=generator)
     edge_index = torch.randint(40, (2, 150), generator=generator)
-    write_graphs(tmp_path / "graph.npz", [Data(x=torch.randn(40, 3), edge_index=edge_index, y=y)])
+    write_graphs(tmp_path / "graph.npz", [Data(x=x, edge_index=edge_index, y=y)])
     values = SMALL | {"data.neighbors": neighbors, "model.layers": 2}
     fit(protocol(str(tmp_path / "graph.npz"), "gin+fog", 0, values), tmp_path / "run", quiet=True)
     assert len(fognn.predict(tmp_path / "run", tmp_path / "graph.npz")) == 40
