@@ -11,6 +11,7 @@ from torch.nn import Module
 
 from fognn.data import UserData, open_user_data
 from fognn.data.catalog import dataset_info
+from fognn.data.opening import is_python_name
 from fognn.data.statistics import describe
 from fognn.experiments.compared import ComparedRun, networks
 from fognn.experiments.differences import (
@@ -91,10 +92,12 @@ class CompareResult:
         return f"{title}\n\n{pd.DataFrame(columns).to_string(index=False, na_rep=NONE)}"
 
     def _command(self, folder: Path) -> str:
+        best = next(e for e in self.entries if e.key.rpartition("/")[2] == folder.name)
         if not folder.exists():  # measured on another machine
-            best = next(e for e in self.entries if e.key.rpartition("/")[2] == folder.name)
             return f"{best.result['command']} trains it"
         place = folder / "fold-1" if (folder / "fold-1").is_dir() else folder
+        if is_python_name(best.model):
+            return f"fognn.predict({str(place)!r}, graphs, module={self.winner})"
         words = ["fognn", "predict", str(place), "INPUT", "-o", "predictions.csv"]
         return shlex.join([*words, "--import", str(asked())] if asked() else words)
 

@@ -157,10 +157,11 @@ def ledger_of(table: str, results: str | Path) -> JsonLines[LedgerEntry]:
     return JsonLines(Path(results) / f"{table}.jsonl", LedgerEntry)
 
 
-def readable(results: str | Path) -> Path:
-    r"""Returns the folder to read ledgers from: the given one; if that is the default and does not
-    exist, that of the clone, or of the installed package."""
-    if Path(results) != Path("results") or Path(results).is_dir():
+def readable(results: str | Path, pattern: str = "*.jsonl") -> Path:
+    r"""Returns the folder to read ledgers from: the given one; if that is the default and has none
+    of the tables (``compare`` writes its own into a folder below), that of the clone, or of the
+    installed package."""
+    if Path(results) != Path("results") or any(Path(results).glob(pattern)):
         return Path(results)
     clone = Path(__file__).parents[2]
     if (clone / "pyproject.toml").is_file():

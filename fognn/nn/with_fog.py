@@ -100,9 +100,9 @@ def _in_channels(conv: Module) -> int:
     r"""Returns the input size of a layer; :obj:`-1` if it does not say it."""
     found: Any = getattr(conv, "in_channels", None)
     if found is None and isinstance(conv, GINConv | GINEConv):
-        parts = (m for m in conv.nn.modules() if hasattr(m, "weight"))
-        first: Any = next(parts, None)
-        found = getattr(first, "in_channels", getattr(first, "in_features", None))
+        names = ("in_channels", "in_features", "num_features")
+        sizes = (getattr(part, name, None) for part in conv.nn.modules() for name in names)
+        found = next((size for size in sizes if size is not None), None)
     if isinstance(found, tuple) and len(set(found)) == 1:
         found = found[0]
     return found if isinstance(found, int) and found > 0 else -1

@@ -38,7 +38,7 @@ def build_site(results: str | Path, output: str | Path) -> Path:
     """Writes the site of the ledgers: a front page with the paper's claims, a page for each table,
     one for the comparisons on other data, and one for the runs that are in no table."""
     check_output(output)
-    return write_pages(output, _site(readable(results)))
+    return write_pages(output, _site(readable(results, "**/*.jsonl")))
 
 
 def _site(results: Path) -> Iterator[Page]:

@@ -39,7 +39,7 @@ def report_table(
     """Returns a table of the paper beside the measurement, or one of our own, from the ledgers, in
     one of :obj:`fognn.report.forms.FORMS`; a table of two datasets as two."""
     checks.one_of("table", "form", form, FORMS)
-    results = readable(results)
+    results = readable(results, "**/*.jsonl" if table == "compare" else "*.jsonl")
     if table in ("claims", "rates", "compare"):
         if minus is not None:
             raise ValueError(f"table: minus needs a table of rows, got table {table!r}")

@@ -142,19 +142,23 @@ def rebuild(
     return model.eval(), config, task
 
 
-def load(run: str | Path, checkpoint: str | None = None, module: Module | None = None) -> Module:
+def load(
+    run: str | Path | Result, checkpoint: str | None = None, module: Module | None = None
+) -> Module:
     r"""Loads the trained network of a run, in evaluation mode.
 
     Args:
-        run (str): A run folder, a checkpoint in one, a folder of :func:`fognn.training.export`, or
-            the name of kept weights, such as ``"zinc/gcn+fog"``; a folder of that name comes
-            first. The weights are searched as in :func:`fognn.create_model`.
+        run (str or Result): What :func:`fognn.train` returned, a run folder, a checkpoint in one, a
+            folder of :func:`fognn.training.export`, or the name of kept weights, such as
+            ``"zinc/gcn+fog"``; a folder of that name comes first. The weights are searched as in
+            :func:`fognn.create_model`.
         checkpoint (str, optional): ``"best"`` for the epoch with the best validation metric, or
             ``"last"``. (default: :obj:`"best"`; for kept weights the one that is kept:
             :obj:`"last"`, or :obj:`"best"` for few-shot images)
         module (torch.nn.Module, optional): The network that was given to :func:`fognn.train`, to
             load its weights. (default: :obj:`None`)
     """
+    run = run.folder if isinstance(run, Result) else run
     if module is not None:
         return load_given(module, read_checkpoint(_file(run, checkpoint)), str(run))
     if (user_path(run) / "config.json").is_file():
@@ -163,9 +167,10 @@ def load(run: str | Path, checkpoint: str | None = None, module: Module | None =
 
 
 def load_run(
-    run: str | Path, checkpoint: str | None = None, module: Module | None = None
+    run: str | Path | Result, checkpoint: str | None = None, module: Module | None = None
 ) -> tuple[Module, Config, Task | None]:
     r"""Loads the network like :func:`load`, and its configuration and task."""
+    run = run.folder if isinstance(run, Result) else run
     kept = kept_file(run)
     if kept is None:
         path = _file(run, checkpoint)

@@ -26,6 +26,7 @@ from fognn.training.config import Config
 from fognn.training.data import PLAIN_ZINC, RunData
 from fognn.training.environment import device_of, make_fabric, threads_of
 from fognn.training.objective import evaluate_model, forward_batch
+from fognn.training.run_folder import Result
 from fognn.training.user_data import user_splits
 from fognn.utils.files import user_path, write_whole
 
@@ -87,7 +88,7 @@ class Predictions:
 
 
 def evaluate(
-    run: str | Path,
+    run: str | Path | Result,
     split: str = "test",
     checkpoint: str | None = None,
     device: str = "auto",
@@ -134,7 +135,7 @@ def _here(
 
 
 def predict(
-    run: str | Path,
+    run: str | Path | Result,
     source: Any = None,
     *,
     split: str | None = None,
@@ -156,8 +157,8 @@ def predict(
         found.to_csv("predictions.csv")
 
     Args:
-        run (str): A run folder, a checkpoint in one, or the name of kept weights, such as
-            ``"zinc/gcn+fog"``, see :func:`fognn.load`.
+        run (str or Result): What :func:`fognn.train` returned, a run folder, a checkpoint in one,
+            or the name of kept weights, such as ``"zinc/gcn+fog"``, see :func:`fognn.load`.
         source (object): SMILES strings in a list; a csv file of molecules; graphs as
             :func:`fognn.data.read_graphs` reads them; a dataset of PyG by name; or
             :class:`~torch_geometric.data.Data`, a list of them, or a dataset of PyG.
@@ -247,6 +248,11 @@ def _read(
     elif is_pyg_name(str(source)):
         parts = open_pyg(str(source), config.data.folder)
         graphs = check_graphs(str(source), [graph for part in parts.values() for graph in part])
+    elif not user_path(source).exists():
+        raise ValueError(
+            "predict: source must be a file, a folder of graphs, a dataset of PyG, or a list of "
+            f"SMILES strings such as ['CCO'], got {source!r}"
+        )
     else:
         graphs = read_graphs(source)
     graphs = fill_inputs(graphs, task.node_input)[0]

@@ -163,6 +163,10 @@ def test_pairs_of_own_networks() -> None:
     assert all(map(torch.equal, before, pair[0].parameters())), "a copy is trained"
     first, second = (entry.result["val"] for entry in result.entries[:2])
     assert first != second, "each seed has weights of its own"
+    assert result.folder is not None
+    best = pair[1] if result.winner == "net+FOG" else pair[0]
+    assert f"fognn.predict({str(result.folder)!r}, graphs, module=" in str(result)
+    assert len(fognn.predict(result.folder, data["test"], module=best)) == 10
 
 
 def test_a_network_that_learns_nothing_is_named() -> None:

@@ -160,5 +160,9 @@ def test_ledgers_to_read_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     kept.mkdir(parents=True)
     monkeypatch.setattr("fognn.experiments.ledger.files", lambda _: tmp_path / "site")
     assert readable("results") == kept
-    Path("results").mkdir()
+    line = entry(GCN, 0.5)
+    ledger_of("compare/mine", "results").add(line)
+    assert readable("results") == kept, "a comparison hides no table"
+    assert readable("results", "**/*.jsonl") == Path("results")
+    ledger_of("zinc", "results").add(line)
     assert readable("results") == Path("results")

@@ -149,7 +149,9 @@ def test_the_flow_of_the_layer(bipartite: bool) -> None:
 
 
 def test_the_width_of_a_layer_with_an_mlp() -> None:
-    for conv in (pyg.GINConv(mlp(C, 6)), pyg.GINEConv(pyg.MLP([C, 6, 6]), edge_dim=3)):
+    normed = torch.nn.Sequential(torch.nn.BatchNorm1d(C), mlp(C, 6))
+    edges = pyg.GINEConv(pyg.MLP([C, 6, 6]), edge_dim=3)
+    for conv in (pyg.GINConv(mlp(C, 6)), pyg.GINConv(normed), edges):
         both = WithFOG(conv, 8)
         assert both.fog.in_channels == C
         assert sum(p.numel() for p in both.parameters()) > 0

@@ -131,6 +131,17 @@ def test_smiles_classes_and_a_csv(runs: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(table["probability_1"], chances, rtol=1e-4, atol=1e-5)
 
 
+def test_the_result_of_a_training_is_a_run(tmp_path: Path) -> None:
+    result = fognn.train(molecules(40), "gcn", 0, tmp_path / "run", quiet=True, **SMALL)
+    graphs = molecules(5, seed=1)
+    expected = fognn.predict(tmp_path / "run", graphs).values
+    np.testing.assert_array_equal(fognn.predict(result, graphs).values, expected)
+    weights = load(tmp_path / "run").state_dict()
+    assert all(
+        torch.equal(value, weights[name]) for name, value in load(result).state_dict().items()
+    )
+
+
 def test_a_split_with_its_truth(runs: Path) -> None:
     found = fognn.predict(runs / "logp", split="test")
     scores = evaluate(runs / "logp", "test")
@@ -169,6 +180,7 @@ def test_nodes_of_one_graph(tmp_path: Path, neighbors: list[int] | None) -> None
         (None, {}, "source"),
         (SMILES, {"split": "test"}, "source"),
         (SMILES, {}, "source"),
+        ("CCO", {}, r"source .* \[.CCO.\]"),
         (molecules(2), {"batch_size": 0}, "batch_size"),
         (molecules(2), {"device": "tpu"}, "device"),
         ([Data(x=torch.full((2,), 99), edge_index=torch.zeros(2, 1).long())], {}, "99"),
