@@ -104,7 +104,6 @@ def test_every_help_has_an_example_and_defaults(run: Run, command: str) -> None:
         (["predict", "run", "x.csv"], "--output"),
         (["predict", "run"], "INPUT"),
         (["reproduce", "zinc", "--rates", "0.1"], "--search"),
-        (["reproduce", "zinc", "--search", "--pairs", "--rates", "0.1"], "--pairs"),
         (["table", "zinc", "--csv", "--latex"], "--latex"),
         (["verify"], "--all"),
     ],

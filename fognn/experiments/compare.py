@@ -15,16 +15,14 @@ from fognn.data.statistics import describe
 from fognn.experiments.compared import ComparedRun, networks
 from fognn.experiments.differences import (
     METRICS,
-    NONE,
-    difference_of,
-    note_of,
+    networks_table,
     pluralize,
     sentence_of,
     winner_of,
 )
 from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.reproduce import Summary, Sweep
-from fognn.experiments.results import compare_frame
+from fognn.experiments.results import networks_frame
 from fognn.experiments.search import Choice, grid, search_rates
 from fognn.models.hosts import BUILT_IN
 from fognn.training.config import DataConfig, setting_name
@@ -45,7 +43,7 @@ RATES = (3e-3, 1e-3, 3e-4)
 class CompareResult:
     r"""The result of :func:`compare`; ``str(result)`` is the table with the answer."""
 
-    frame: pd.DataFrame  #: The figures, see :func:`fognn.experiments.results.compare_frame`.
+    frame: pd.DataFrame  #: The figures, see :func:`fognn.experiments.results.networks_frame`.
     sentence: str  #: The answer: for each host whether FOG is better, worse, or inconclusive.
     choices: tuple[Choice, ...]  #: The search of each network for its learning rate.
     notes: tuple[str, ...]  #: A line for each run or network that failed or learnt nothing.
@@ -69,26 +67,13 @@ class CompareResult:
         return "\n".join(lines)
 
     def _table(self) -> str:
-        frame, metric = self.frame, METRICS[self.frame["metric"][0]]
-        split = "validation" if frame["figure"][0].startswith("val") else "test"
-        gaps = [difference_of(line) for line in frame.itertuples()]
-        scores = zip(frame["mean"], frame["sd"], strict=True)
-        columns = {
-            "network": [f"{line.network}{note_of(line)}" for line in frame.itertuples()],
-            "parameters": frame["parameters"].map("{:,}".format),
-            "lr": frame["lr"].map("{:g}".format),
-            f"{split} {metric.axis}": [metric.figure(mean, sd) for mean, sd in scores],
-            "FOG − host": [NONE if gap is None else metric.signed(gap.value) for gap in gaps],
-            "95 % interval": [metric.interval(*gap[1:3]) if gap else "" for gap in gaps],
-            "verdict": frame["verdict"].replace("", NONE),
-            "s an epoch": frame["seconds_per_epoch"].map("{:.2f}".format),
-            "peak MiB": (frame["peak_memory"] // 2**20).map("{:,}".format, na_action="ignore"),
-        }
+        first = self.frame.iloc[0]
+        metric = METRICS[first["metric"]]
         title = (
-            f"{frame['data'][0]}: {metric.label} at the best validation epoch, "
+            f"{first['data']}: {metric.label} at the best validation epoch, "
             f"{metric.direction}; {pluralize(self.seeds, 'seed')}"
         )
-        return f"{title}\n\n{pd.DataFrame(columns).to_string(index=False, na_rep=NONE)}"
+        return f"{title}\n\n{networks_table(self.frame).to_string(index=False)}"
 
     def _command(self, folder: Path) -> str:
         if not folder.exists():  # measured on another machine
@@ -186,11 +171,11 @@ def compare(
             failed.update(summary.failed)
             return summary
 
-        chosen, choices = search_rates(planned, results, train, lambda _: tries, skip_failed=True)
+        chosen, choices = search_rates(planned, results, train, tries, skip_failed=True)
         train([run.with_seed(seed) for seed in range(1, seeds) for run in chosen])
     lines = {entry.key: entry for entry in ledger_of(table, results).entries()}
     keys = [run.with_seed(seed).key for run in chosen for seed in range(seeds)]
-    frame = compare_frame([lines[key] for key in keys if key in lines])
+    frame = networks_frame([lines[key] for key in keys if key in lines])
     notes = _notes(planned, choices, failed, frame)
     found = (frame, sentence_of(frame), tuple(choices), tuple(notes), seeds)
     winner, about = winner_of(frame), _about(planned[0].config.data, opened)

@@ -186,7 +186,7 @@ def ledger_entry(folder: Path, run: Run | None = None) -> LedgerEntry:
     finished = datetime.fromtimestamp((folder / "result.json").stat().st_mtime, UTC)
     names = {"key": other_key(config), "table": "runs", "row": "", "variant": ""}
     return LedgerEntry(
-        **(names | {"label": config.model.name} if run is None else _names(run)),
+        **(names | {"label": config.model.name} if run is None else names_of(run)),
         model=config.model.name,
         data=shared.data.name,
         seed=config.seed,
@@ -200,10 +200,11 @@ def ledger_entry(folder: Path, run: Run | None = None) -> LedgerEntry:
 def relabelled(entry: LedgerEntry, run: Run) -> LedgerEntry:
     r"""Returns the ledger line of the same run for another table that has it."""
     # The file of the weights is that of the other table.
-    return entry.model_copy(update=_names(run) | {"weights": None})
+    return entry.model_copy(update=names_of(run) | {"weights": None})
 
 
-def _names(run: Run) -> dict[str, str]:
+def names_of(run: Run) -> dict[str, str]:
+    r"""Returns the fields of a line that name its run."""
     return {name: getattr(run, name) for name in ("key", "table", "row", "variant", "label")}
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from fognn.experiments.ledger import LedgerEntry, add_to_ledger, ledger_of, relabelled
 from fognn.experiments.protocols import command_of
-from fognn.experiments.search import Choice, Settings, search_rates, trials
+from fognn.experiments.search import Choice, Setting, search_rates, trials
 from fognn.experiments.tables import Run, TableRun, runs_of
 from fognn.experiments.workers import GRACE, Answer, Pool, open_pool, problem_of
 from fognn.training import Result, Stopped
@@ -52,7 +52,6 @@ class Sweep:
     results: Path
     where: dict[str, Any]  # workers, ray and shared
     given: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # Python objects, see Here
-    again: bool = False
     command: str = "the same command"
     weights: str | Path | None = None
     quiet: bool = False
@@ -71,8 +70,9 @@ class Sweep:
         r"""Trains the runs that are left. One that fails is tried once more, after the others."""
         begin = time.monotonic()
         todo = self.left(planned)
-        self._collect(planned, todo)
-        skipped = [run.key for run in planned if run not in todo]
+        finished = [run for run in planned if run not in todo]
+        self._collect(finished)
+        skipped = [run.key for run in finished]
         self.done.update(skipped)
         trained: list[str] = []
         failed: dict[str, str] = {}
@@ -131,24 +131,18 @@ class Sweep:
             check_folder(folder, run.config)  # raises before any run is trained
             started = (folder / "config.yaml").exists()
             trained = (folder / "result.json").exists()
-            again = self.again and run.key not in self.done
-            if again or (started and not trained) or not (trained or run.key in known):
+            if (started and not trained) or not (trained or run.key in known):
                 left.append(run)
         return left
 
-    def _collect(self, planned: Sequence[Run], todo: Sequence[Run]) -> None:
-        r"""Adds finished runs to ledgers that do not have them, keeps their weights, and renames
-        the folders of those that are trained again."""
-        known = _measured(planned, self.results)
-        for run in planned:
+    def _collect(self, finished: Sequence[Run]) -> None:
+        r"""Adds finished runs to ledgers that do not have them, and keeps their weights."""
+        known = _measured(finished, self.results)
+        for run in finished:
             folder = run.folder(self.runs)
-            trained = (folder / "result.json").exists()
-            if trained and run in todo:
-                count = len(list(folder.parent.glob(f"{folder.name}-before-*")))
-                folder.rename(folder.with_name(f"{folder.name}-before-{count + 1}"))
-            elif trained:
+            if (folder / "result.json").exists():
                 add_to_ledger(run, folder, self.results, self.weights)
-            elif run not in todo and known[run.key].key != run.key:
+            elif known[run.key].key != run.key:
                 ledger_of(run.table, self.results).add(relabelled(known[run.key], run))
 
     def _count(self, run: Run, text: str) -> None:
@@ -169,18 +163,17 @@ def reproduce(
     ray: str | None = None,
     quiet: bool = False,
     *,
-    settings: Settings | None = None,
-    again: bool = False,
+    settings: Sequence[Setting] | None = None,
     shared: bool = False,
     command: str = "the same command",
     weights: str | Path | None = None,
 ) -> Summary:
     r"""Trains the runs of a table, several at a time, and adds each to its ledger when it finishes.
 
-    A run that is finished, or in the ledgers, is skipped, unless :obj:`again`; an unfinished one is
-    resumed, and a finished run folder that is in no ledger is added to it. On Ctrl-C every run
-    saves its state, and :class:`~fognn.training.Stopped` is raised with the :obj:`command` that
-    resumes them. With :obj:`settings`, learning rates are searched first, see
+    A run that is finished, or in the ledgers, is skipped; an unfinished one is resumed, and a
+    finished run folder that is in no ledger is added to it. On Ctrl-C every run saves its state,
+    and :class:`~fognn.training.Stopped` is raised with the :obj:`command` that resumes them. With
+    :obj:`settings`, learning rates are searched first, see
     :func:`fognn.experiments.search.search_rates`. :obj:`ray` is the address of a cluster,
     ``"auto"`` for that of this machine, or ``"local"`` for a new one, and with :obj:`shared` all
     its machines share the folder :obj:`runs`.
@@ -190,7 +183,7 @@ def reproduce(
     if settings is not None:
         total += len(trials(planned, settings)) - len({(run.row, run.variant) for run in planned})
     where = {"workers": workers, "ray": ray, "shared": shared}
-    with Sweep(total, runs, results, where, {}, again, command, weights, quiet) as sweep:
+    with Sweep(total, runs, results, where, {}, command, weights, quiet) as sweep:
         if settings is not None:
             planned, choices = search_rates(planned, results, sweep.train, settings)
         summary = sweep.train(planned)
@@ -207,11 +200,9 @@ def _measured(planned: Sequence[Run], results: Path) -> dict[str, LedgerEntry]:
     return {key: entries[twin] for key, twin in found.items() if twin is not None}
 
 
-def dry_run(
-    planned: Sequence[Run], runs: str | Path, results: str | Path, again: bool = False
-) -> str:
+def dry_run(planned: Sequence[Run], runs: str | Path, results: str | Path) -> str:
     r"""Returns the commands of the runs that are left, a line each. It writes nothing."""
-    left = Sweep(len(planned), user_path(runs), user_path(results), {}, again=again).left(planned)
+    left = Sweep(len(planned), user_path(runs), user_path(results), {}).left(planned)
     lines = []
     for run in left:
         folder = run.folder(Path(runs))

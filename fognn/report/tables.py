@@ -16,7 +16,7 @@ from fognn.experiments.differences import (
     pluralize,
 )
 from fognn.experiments.ledger import COMPARE, ledger_of, readable
-from fognn.experiments.results import compare_frame, table_csv, table_frame
+from fognn.experiments.results import networks_frame, table_csv, table_frame
 from fognn.experiments.rows import TABLES, get_row, name_of, rows
 from fognn.experiments.search import choices_of, rates_frame
 from fognn.experiments.tables import label_of
@@ -203,7 +203,7 @@ def read_comparisons(results: Path) -> dict[str, pd.DataFrame]:
         table = COMPARE + file.stem
         choices = choices_of(table, results).entries()
         if entries := chosen_entries(ledger_of(table, results).entries(), choices):
-            found[file.stem] = compare_frame(entries)
+            found[file.stem] = networks_frame(entries)
     return found
 
 
@@ -213,10 +213,8 @@ def comparisons_table(frames: Mapping[str, pd.DataFrame]) -> Table:
     cells = []
     for name, frame in frames.items():
         lines: list[Any] = list(frame.itertuples())
-        alone = {(line.network, line.note): line for line in lines if not line.host}
-        for line in lines:
-            if line.host and (line.host, line.note) in alone:
-                cells.append([name, *_compared(alone[line.host, line.note], line)])
+        known = {line.network: line for line in lines}
+        cells += [[name, *_compared(known[line.host], line)] for line in lines if line.host]
     notes = [
         "The test split at the best validation epoch, mean ± standard deviation; higher is better "
         "for accuracy and ROC-AUC, lower for MAE and RMSE. The difference is between runs of the "
@@ -229,13 +227,11 @@ def comparisons_table(frames: Mapping[str, pd.DataFrame]) -> Table:
 
 def _compared(host: Any, fog: Any) -> list[str]:
     metric, found = METRICS[fog.metric], difference_of(fog)
-    name = f"{host.network} ({fog.note})" if fog.note else host.network
+    assert found is not None  # a network with a host has a difference
     figures = [metric.figure(line.mean, line.sd) for line in (host, fog)]
-    if found is None:
-        return [name, metric.axis, *figures, NONE, NONE, NONE]
     gap = metric.signed(found.value) + " *" * (fog.verdict in ("better", "worse"))
     interval = metric.interval(found.low, found.high) or NONE
-    return [name, metric.axis, *figures, gap, interval, pluralize(found.pairs, found.over)]
+    return [host.network, metric.axis, *figures, gap, interval, pluralize(found.pairs, found.over)]
 
 
 # --- the list of networks ---

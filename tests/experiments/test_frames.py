@@ -137,9 +137,8 @@ def test_controls_are_subtracted_from_their_reference() -> None:
     minus = frame_of("controls", entries, minus="zinc-gcn-concat")
     assert row(minus, "GCN+FOG, kron").paired == pytest.approx(-0.04)
     assert math.isnan(row(minus, "GCN+FOG, concat").paired)
-    for name, error in (("zinc-gin-kron", "must be a row with runs"), ("*", "must be one row")):
-        with pytest.raises(ValueError, match=f"minus {error}"):
-            frame_of("controls", entries, minus=name)
+    with pytest.raises(ValueError, match=r"minus 'zinc-gin-kron'"):
+        frame_of("controls", entries, minus="zinc-gin-kron")
 
 
 def test_few_shot_images_have_an_interval_of_one_seed() -> None:

@@ -56,19 +56,6 @@ def test_trained_then_skipped(
     assert commands[1:] == ["# 2 runs, 1 of them to train"]
 
 
-def test_again_trains_anew_and_keeps_what_was_there(tmp_path: Path, tiny_plan: Plan) -> None:
-    planned = tiny_plan(1)
-    folder = planned[0].folder(tmp_path / "runs")
-    reproduce(planned, tmp_path / "runs", tmp_path, quiet=True)
-    first = (folder / "result.json").read_text()
-    for number in (1, 2):
-        summary = reproduce(planned, tmp_path / "runs", tmp_path, quiet=True, again=True)
-        assert summary.trained == (planned[0].key,)
-        assert (folder.with_name(f"{folder.name}-before-{number}") / "result.json").exists()
-    assert (folder.with_name(f"{folder.name}-before-1") / "result.json").read_text() == first
-    assert keys(tmp_path) == [planned[0].key], "one line"
-
-
 def test_a_run_of_two_tables_is_trained_once(tmp_path: Path) -> None:
     (zinc,), (wide,) = plan("zinc", ["gcn+fog"], ours=False), plan("widths", ["gcn+fog-c158"])
     own = entry(zinc, 0.3)
@@ -132,9 +119,7 @@ def test_a_failure_is_tried_once_more_after_the_others(
 
 def test_a_search_then_its_choice(tmp_path: Path, tiny_plan: Plan) -> None:
     tries = [(1e-3, 0.0), (1e-2, 0.0)]
-    summary = reproduce(
-        tiny_plan(2), tmp_path / "runs", tmp_path, quiet=True, settings=lambda _: tries
-    )
+    summary = reproduce(tiny_plan(2), tmp_path / "runs", tmp_path, quiet=True, settings=tries)
     (choice,) = summary.choices
     assert choices_of("cluster", tmp_path).entries() == [choice]
     lines = {own.key: own for own in ledger_of("cluster", tmp_path).entries()}
