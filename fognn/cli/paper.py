@@ -34,7 +34,6 @@ def reproduce(
     shared: options.Shared = False,
     runs: options.Runs = Path("runs"),
     results: options.Results = Path("results"),
-    weights: options.Weights = None,
     data_folder: options.DataFolder = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -88,7 +87,6 @@ def reproduce(
             settings=settings if search else None,
             shared=shared,
             command=shlex.join(["fognn", *sys.argv[1:]]),
-            weights=weights,
         )
     for choice in summary.choices:
         print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
@@ -156,7 +154,6 @@ def verify(
     tables: list[str] | None = Argument(None, metavar="[TABLE]...", help=f"Some of {_TABLES}."),
     everything: bool = Option(False, "--all", help="All tables."),
     results: options.Results = Path("results"),
-    weights: options.Weights = None,
     data_folder: options.DataFolder = None,
     device: options.Device = "auto",
 ) -> None:
@@ -178,7 +175,7 @@ def verify(
         raise BadParameter("give the names of tables, or --all")
     print(f"{'network':<28}  seed  {'ledger':<15}  here")
     outcomes = []
-    for check in find(tables or None, results, weights, data_folder, device):
+    for check in find(tables or None, results, data_folder, device):
         ledger, here = (
             "  ".join(f"{value:.{check.digits}f}" for value in figures)
             for figures in (check.ledger, check.here)

@@ -162,9 +162,8 @@ def compare(
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
     _check_data([trial for run in planned for trial in grid(run, tries)], results, opened)
     failed: dict[str, str] = {}
-    total = len(planned) * (len(tries) + seeds - 1)
     where = {"workers": workers, "ray": ray, "shared": shared}
-    with Sweep(total, runs, results, where, given, command=command, quiet=quiet) as sweep:
+    with Sweep(runs, results, where, given, command=command, quiet=quiet) as sweep:
 
         def train(some: Sequence[ComparedRun]) -> Summary:
             summary = sweep.train(some)

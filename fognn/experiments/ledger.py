@@ -197,12 +197,6 @@ def ledger_entry(folder: Path, run: Run | None = None) -> LedgerEntry:
     )
 
 
-def relabelled(entry: LedgerEntry, run: Run) -> LedgerEntry:
-    r"""Returns the ledger line of the same run for another table that has it."""
-    # The file of the weights is that of the other table.
-    return entry.model_copy(update=names_of(run) | {"weights": None})
-
-
 def names_of(run: Run) -> dict[str, str]:
     r"""Returns the fields of a line that name its run."""
     return {name: getattr(run, name) for name in ("key", "table", "row", "variant", "label")}
@@ -220,12 +214,12 @@ FOLD = 1  # the fold whose weights are kept, of a run over folds
 _FIGURES = ("train", "val", "test", "epochs", "seconds")
 
 
-def add_to_ledger(run: Run, folder: Path, results: Path, weights: str | Path | None = None) -> None:
+def add_to_ledger(run: Run, folder: Path, results: Path) -> None:
     r"""Adds a finished run to the ledger of its table, and keeps its weights if no lower seed of
     its row has some. Without the checkpoint of that epoch in the run folder, the line has none. If
     the process is killed between the two files, the same call repairs the line."""
     entry = ledger_entry(folder, run)
-    file = _weights_folder(weights, results) / f"{kept_name(entry)}{SUFFIX}"
+    file = weights_of(results) / f"{kept_name(entry)}{SUFFIX}"
 
     def change(lines: list[LedgerEntry]) -> list[LedgerEntry]:
         before = next((line for line in lines if line.key == entry.key), entry)
@@ -246,10 +240,8 @@ def add_to_ledger(run: Run, folder: Path, results: Path, weights: str | Path | N
     ledger_of(run.table, results).change(change)
 
 
-def _weights_folder(weights: str | Path | None, results: str | Path) -> Path:
-    r"""Returns the given folder of the weights, or ``weights`` beside the ledgers."""
-    if weights is not None:
-        return user_path(weights)
+def weights_of(results: str | Path) -> Path:
+    r"""Returns the folder of the weights: ``weights``, beside the ledgers."""
     return user_path(results).absolute().with_name("weights")
 
 
@@ -300,7 +292,6 @@ class Check:
 def verify(
     tables: Sequence[str] | None = None,
     results: str | Path = "results",
-    weights: str | Path | None = None,
     data: str | Path | None = None,
     device: str = "auto",
 ) -> Iterator[Check]:
@@ -312,7 +303,7 @@ def verify(
     results = readable(user_path(results))
     if not results.is_dir():
         raise ValueError(f"verify: results must be a folder with ledgers, got {str(results)!r}")
-    place = _weights_folder(weights, results)
+    place = weights_of(results)
     folder = None if data is None else user_path(data)
     named = set()
     for table in dict.fromkeys(tables or TABLES):
