@@ -15,18 +15,6 @@ from fognn.experiments.ledger import LedgerEntry
 NONE = "–"  # shown where there is no value
 FEW = "one or two seeds decide nothing"
 
-# What a verdict of fognn.experiments.results.verdict_of means for a claim of the paper, in the
-# order in which they decide: one comparison that is worse is enough, all must be better.
-CLAIMS = {
-    "worse": "does not hold here",
-    "maybe worse": "seen the other way, not sure",
-    "inconclusive": "inconclusive",
-    "maybe better": "seen, not sure",
-    "partly": "holds where measured",
-    "better": "holds here",
-    "not measured": "not measured yet",
-}
-
 
 @dataclass(frozen=True)
 class Metric:

@@ -31,7 +31,6 @@ from fognn.experiments.differences import (
     estimate,
     figure_of,
     paired_difference,
-    pluralize,
     value_of,
     verdict_of,
 )
@@ -257,27 +256,6 @@ def _typed(lines: Sequence[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(lines)
     kinds = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "Int64")
     return frame.astype({name: kind for name, kind in kinds.items() if name in frame})
-
-
-_CSV = [
-    *("table", "data", "network", "ours", "figure", "parameters", "paper_mean", "paper_sd"),
-    *("mean", "sd", "sd_over", "interval", "held_out", "held_out_sd", "seeds", "values"),
-    *("difference", "off", "paired", "low", "high", "pairs", "epochs", "seconds_per_epoch"),
-    "commits",
-]
-
-
-def table_csv(frame: pd.DataFrame, difference: str) -> str:
-    r"""Returns a :func:`table_frame` as csv with all digits; what is not known is empty. The paired
-    difference is named as in ``"FOG - host"``."""
-    shown = frame[_CSV].copy()
-    shown["ours"] = shown["ours"].map({True: "yes", False: "no"})
-    shown["seeds"] = [" ".join(map(str, seeds)) for seeds in frame["seeds"]]
-    shown["values"] = [" ".join(map(repr, values)) for values in frame["values"]]
-    counts = zip(frame["pairs"], frame["paired_over"], strict=True)
-    shown["pairs"] = ["" if pd.isna(n) else pluralize(int(n), over) for n, over in counts]
-    shown = shown.rename(columns={"paired": difference.lower().replace(" - ", "_minus_")})
-    return str(shown.to_csv(index=False, lineterminator="\n")).rstrip("\n")
 
 
 _OWN = ("model.", *SEARCHED)  # in which a host and the host with FOG may differ

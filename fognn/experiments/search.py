@@ -1,26 +1,22 @@
-r"""Learning rates: the search for learning rate and weight decay, its choice by validation, and how
-much of each gain of the paper is due to them."""
+r"""The search for learning rate and weight decay, and its choice by validation."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from fognn.experiments.differences import METRICS, difference_over, gaps, paired_difference
+from fognn.experiments.differences import METRICS
 from fognn.experiments.ledger import (
     JsonLines,
     KeyedLine,
     LedgerEntry,
     ledger_of,
     names_of,
-    readable,
 )
-from fognn.experiments.rows import TABLES
-from fognn.experiments.tables import Run, TableRun, is_host, plan, same_variant
+from fognn.experiments.tables import Run
 
 SEARCHED = ("training.lr", "training.weight_decay")
 RATES = (1e-2, 5e-3, 1e-3, 5e-4)
@@ -161,69 +157,3 @@ def _first_seeds(planned: Sequence[AnyRun]) -> list[AnyRun]:
     for run in planned:
         first.setdefault((run.row, run.variant), run)
     return list(first.values())
-
-
-def rates_frame(table: str, results: str | Path = "results") -> pd.DataFrame:
-    r"""Returns a row for each host of a table and the same host with FOG.
-
-    ``own_host``, ``own_fog``, ``chosen_host`` and ``chosen_fog`` are pairs of a learning rate and a
-    weight decay; ``tries`` is their number, or ``"not equal"``; and three are a
-    :class:`Difference`: ``printed`` (with the paper's settings), ``fair`` (with the chosen ones)
-    and ``settings`` (the first minus the second).
-    """
-    results = readable(results)
-    entries = {entry.key: entry for entry in ledger_of(table, results).entries()}
-    choices = {choice.key: choice for choice in choices_of(table, results).entries()}
-    seeds = sorted({entry.seed for entry in entries.values()})
-    groups: dict[tuple[str, str], list[TableRun]] = {}
-    for run in plan(table, seeds=seeds or 1):
-        groups.setdefault((run.row, run.variant), []).append(run)
-    sides = [_side(runs, entries, choices) for runs in groups.values()]
-    at, over = TABLES[table].at, TABLES[table].over
-    lines = []
-    for fog, host in itertools.product(sides, sides):
-        one, other = fog["run"], host["run"]
-        same = same_variant(other.paper, other.variant, one.paper, one.variant)
-        if not one.variant and is_host(other.paper, one.paper) and same:
-            lines.append(_rates(host, fog, at, over))
-    return pd.DataFrame(lines)
-
-
-def _side(
-    runs: Sequence[TableRun], entries: Mapping[str, LedgerEntry], choices: Mapping[str, Choice]
-) -> dict[str, Any]:
-    # Searches of the row's own protocol; one with fewer epochs or data has another key.
-    choice = next((choices[run.key] for run in runs if run.key in choices), None)
-    training = runs[0].config.training
-    chosen = [with_choice(run, choice).key for run in runs] if choice else []
-    return {
-        "run": runs[0],
-        "own": (training.lr, training.weight_decay),
-        "chosen": (choice.lr, choice.weight_decay) if choice else None,
-        "tried": {(trial.lr, trial.weight_decay) for trial in choice.tried} if choice else set(),
-        "own_runs": [entries[run.key] for run in runs if run.key in entries],
-        "chosen_runs": [entries[key] for key in chosen if key in entries],
-    }
-
-
-def _rates(host: dict[str, Any], fog: dict[str, Any], at: str, over: str) -> dict[str, Any]:
-    fair, settings, tries = None, None, ""
-    if host["tried"] and fog["tried"]:
-        tries = str(len(host["tried"])) if host["tried"] == fog["tried"] else "not equal"
-    if tries.isdigit():
-        fair = paired_difference(fog["chosen_runs"], host["chosen_runs"], at, over)
-        own = gaps(fog["own_runs"], host["own_runs"], at, over)
-        chosen = gaps(fog["chosen_runs"], host["chosen_runs"], at, over)
-        settings = difference_over([own[seed] - chosen[seed] for seed in own if seed in chosen])
-    return {
-        "network": host["run"].label,
-        "metric": host["run"].config.training.metric,
-        "own_host": host["own"],
-        "own_fog": fog["own"],
-        "chosen_host": host["chosen"],
-        "chosen_fog": fog["chosen"],
-        "tries": tries,
-        "printed": paired_difference(fog["own_runs"], host["own_runs"], at, over),
-        "fair": fair,
-        "settings": settings,
-    }

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from fognn.experiments.differences import (
-    CLAIMS,
     METRICS,
     NONE,
     joined,
@@ -19,11 +18,12 @@ from fognn.experiments.differences import (
 from fognn.experiments.ledger import LedgerEntry, ledger_entry, ledger_of, readable
 from fognn.experiments.results import networks_frame
 from fognn.experiments.rows import TABLES
-from fognn.report.claims import RULE, Judgement, judge, read_frames
+from fognn.report.claims import CLAIMS, RULE, Judgement, judge, read_frames
 from fognn.report.data import statistics_rows
 from fognn.report.forms import Table, capital, check_output, write_pages
 from fognn.report.plots import curves_figure, effect_figure, results_figure
-from fognn.report.tables import comparisons_table, paper_tables, rates_tables, read_comparisons
+from fognn.report.rates import rates_tables
+from fognn.report.tables import comparisons_table, paper_tables, read_comparisons
 
 Page = tuple[str, str, dict[str, Any]]  # name, template, context
 Part = dict[str, Any]  # of a page: a table, figures, runs

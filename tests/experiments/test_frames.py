@@ -14,9 +14,10 @@ from scipy import stats
 
 from fognn.experiments.differences import Difference, estimate, verdict_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.results import frame_of, table_csv, table_frame
-from fognn.experiments.search import choices_of, choose, grid, rates_frame, with_choice
+from fognn.experiments.results import frame_of, table_frame
+from fognn.experiments.search import choices_of, choose, grid, with_choice
 from fognn.experiments.tables import plan
+from fognn.report.rates import rates_frame
 from fognn.report.tables import report_table
 
 
@@ -170,7 +171,7 @@ def test_from_the_ledger_without_trials_and_as_csv(tmp_path: Path) -> None:
     measured = [line.network for line in frame.itertuples() if line.entries]
     assert "GCN+FOG" in measured
     assert all("lr=0.001" not in name for name in measured), "a trial is in no table"
-    header, *lines = table_csv(frame, "FOG - host").splitlines()
+    header, *lines = report_table("zinc", tmp_path, "csv").splitlines()
     assert ",fog_minus_host,low,high," in header
     assert len(lines) == len(frame)
     (pair,) = [r for r in rates_frame("zinc", tmp_path).itertuples() if r.tries]
