@@ -21,7 +21,7 @@ from fognn.experiments.differences import (
     winner_of,
 )
 from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.reproduce import Summary, Sweep
+from fognn.experiments.reproduce import Sweep
 from fognn.experiments.results import networks_frame
 from fognn.experiments.search import Choice, grid, search_rates
 from fognn.models.hosts import BUILT_IN
@@ -161,28 +161,30 @@ def compare(
     runs, results, table = user_path(runs), user_path(results), planned[0].table
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
     _check_data([trial for run in planned for trial in grid(run, tries)], results, opened)
-    failed: dict[str, str] = {}
     where = {"workers": workers, "ray": ray, "shared": shared}
     with Sweep(runs, results, where, given, command=command, quiet=quiet) as sweep:
-
-        def train(some: Sequence[ComparedRun]) -> Summary:
-            summary = sweep.train(some)
-            failed.update(summary.failed)
-            return summary
-
-        chosen, choices = search_rates(planned, results, train, tries, skip_failed=True)
-        train([run.with_seed(seed) for seed in range(1, seeds) for run in chosen])
+        chosen, choices, failed = search_rates(planned, results, sweep.train, tries)
+        others = [run.with_seed(seed) for seed in range(1, seeds) for run in chosen]
+        failed = failed | sweep.train(others).failed
     lines = {entry.key: entry for entry in ledger_of(table, results).entries()}
     keys = [run.with_seed(seed).key for run in chosen for seed in range(seeds)]
     frame = networks_frame([lines[key] for key in keys if key in lines])
-    notes = _notes(planned, choices, failed, frame)
-    found = (frame, sentence_of(frame), tuple(choices), tuple(notes), seeds)
-    winner, about = winner_of(frame), _about(planned[0].config.data, opened)
-    if winner is None:
-        return CompareResult(*found, None, None, runs / table, about)
-    best = max if METRICS[winner.metric].higher_is_better else min
-    entry = best(winner.entries, key=lambda e: e.result["val"]["best"]["items"])
-    return CompareResult(*found, str(winner.network), runs / entry.key, runs / table, about)
+    winner, folder = None, None
+    if (best := winner_of(frame)) is not None:
+        first = max if METRICS[best.metric].higher_is_better else min
+        entry = first(best.entries, key=lambda e: e.result["val"]["best"]["items"])
+        winner, folder = str(best.network), runs / entry.key
+    return CompareResult(
+        frame,
+        sentence_of(frame),
+        tuple(choices),
+        tuple(_notes(planned, failed, frame)),
+        seeds,
+        winner,
+        folder,
+        runs / table,
+        _about(planned[0].config.data, opened),
+    )
 
 
 def _opened(data: Any, values: Mapping[str, Any]) -> tuple[str, UserData | None]:
@@ -215,22 +217,15 @@ def _check_data(runs: Sequence[ComparedRun], results: Path, data: UserData | Non
 
 
 def _notes(
-    planned: Sequence[ComparedRun],
-    choices: Sequence[Choice],
-    failed: Mapping[str, str],
-    frame: pd.DataFrame,
+    planned: Sequence[ComparedRun], failed: Mapping[str, str], frame: pd.DataFrame
 ) -> list[str]:
-    r"""Returns a line for each network or run that failed, or that learnt nothing."""
-    lines, chosen = [], {choice.key for choice in choices}
-    for run in planned:
-        begin = f"{run.search_key}-lr"
-        own = {key: reason for key, reason in failed.items() if key.startswith(begin)}
-        if own and run.search_key not in chosen:
-            lines.append(f"{run.label} failed at all learning rates: {next(iter(own.values()))}")
-            continue
-        for key, reason in own.items():
-            rate, _, seed = key.removeprefix(begin).rpartition("-seed")
-            lines.append(f"{run.label} failed at a learning rate of {rate}, seed {seed}: {reason}")
+    r"""Returns a line for each run that failed, and each network that learnt nothing."""
+    lines = [
+        f"{run.label} failed ({key.rpartition('/')[2]}): {reason}"
+        for run in planned
+        for key, reason in failed.items()
+        if key.startswith(f"{run.search_key}-lr")
+    ]
     for line in frame.itertuples():
         if any(entry.result.get("majority_class") for entry in line.entries):
             lines.append(f"{line.network} only predicts the most frequent class.")
@@ -251,13 +246,10 @@ def _named(
             continue
         pair = tuple(host) if isinstance(host, tuple | list) else (host,)
         if len(pair) != 2 or not all(isinstance(net, Module) for net in pair):
-            kinds = [
-                f"the class {net.__name__}" if isinstance(net, type) else type(net).__name__
-                for net in pair
-            ]
+            kinds = ", ".join(getattr(net, "__name__", type(net).__name__) for net in pair)
             raise ValueError(
                 "compare: hosts must be names, or pairs of a network and the same with FOG "
-                f"(torch.nn.Module), got {', '.join(kinds)}"
+                f"(objects of torch.nn.Module), got {kinds}"
             )
         names = (module_name(pair[0]), module_name(pair[1]))
         given |= {name: {"module": net} for name, net in zip(names, pair, strict=True)}

@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from filelock import FileLock
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from fognn.experiments.protocols import command_of
 from fognn.experiments.rows import TABLES, get_row
@@ -111,11 +111,6 @@ class JsonLines(Generic[Line]):
         return found
 
 
-def _valid_result(content: dict[str, Any]) -> dict[str, Any]:
-    Result.model_validate(content, strict=True)
-    return content
-
-
 class LedgerEntry(KeyedLine):
     r"""A line of the ledger: one finished run."""
 
@@ -127,13 +122,10 @@ class LedgerEntry(KeyedLine):
     data: str
     seed: int
     config: dict[str, Any]  # all settings, as in config.yaml, without folders
-    # As in result.json; the command repeats the run from a fresh clone.
-    result: Annotated[dict[str, Any], AfterValidator(_valid_result)]
-    # Numbers of each epoch, the metric over items; None if one is not finite.
-    curve: dict[str, list[float | int | None]]
+    result: dict[str, Any]  # as in result.json; the command repeats the run from a fresh clone
+    curve: dict[str, list[float | int | None]]  # of each epoch, over items; None if not finite
     finished: str  # in ISO format and UTC
-    # The SHA-256 of the file of its weights, if they are kept.
-    weights: str | None = None
+    weights: str | None = None  # the SHA-256 of the file of its weights, if they are kept
 
     @cached_property
     def run(self) -> Config:
@@ -146,9 +138,10 @@ class LedgerEntry(KeyedLine):
         return TableRun(self.table, self.row, self.variant, self.label, self.run)
 
     @model_validator(mode="after")
-    def _has_its_metric(self) -> "LedgerEntry":
-        if self.result["metric"] != self.run.training.metric:
-            raise ValueError(f"result.metric must be that of config, got {self.result['metric']!r}")
+    def _is_whole(self) -> "LedgerEntry":
+        metric = Result.model_validate(self.result, strict=True).metric
+        if metric != self.run.training.metric:
+            raise ValueError(f"result.metric must be that of config, got {metric!r}")
         return self
 
 

@@ -165,12 +165,13 @@ def reproduce(
     """
     runs, results = user_path(runs), user_path(results)
     where = {"workers": workers, "ray": ray, "shared": shared}
-    choices = list[Choice]()
+    choices, failed = list[Choice](), dict[str, str]()
     with Sweep(runs, results, where, command=command, quiet=quiet) as sweep:
         if settings is not None:
-            planned, choices = search_rates(planned, results, sweep.train, settings)
+            planned, choices, failed = search_rates(planned, results, sweep.train, settings)
         summary = sweep.train(planned)
     summary.choices = choices
+    summary.failed |= failed
     return summary
 
 

@@ -89,7 +89,11 @@ def frame_of(
     order = sorted(groups, key=lambda g: (places[g[0], ""], places.get(g[:2], len(places)), g[2]))
     lines = [_line(table, *group, groups[group], at, over) for group in order]
     if minus is not None:
-        named = {slug_of(line["row"], line["variant"]): line for line in lines if _plain(line)}
+        named = {
+            slug_of(line["row"], line["variant"]): line
+            for line in lines
+            if line["entries"] and not line["changed"]
+        }
         checks.known("table", "minus", minus, named)
     for line in lines:
         if minus is None:
@@ -99,10 +103,6 @@ def frame_of(
             other = base if line is not base and line["data"] == base["data"] else None
             add_difference(line, other, False, at, over)
     return _typed(lines)
-
-
-def _plain(line: Mapping[str, Any]) -> bool:
-    return bool(line["entries"]) and not line["changed"]
 
 
 def _changes(entry: LedgerEntry) -> tuple[str, ...]:
@@ -245,16 +245,10 @@ def add_difference(
     line["verdict"] = verdict_of(found, line["metric"], decides) if found else ""
 
 
-_COUNTS = ("parameters", "pairs", "peak_memory")
-_NUMBERS = (
-    *("fraction", "paper_mean", "paper_sd", "mean", "sd", "interval", "held_out", "held_out_sd"),
-    *("difference", "paired", "low", "high", "epochs", "seconds_per_epoch", "lr", "validation"),
-)
-
-
 def _typed(lines: Sequence[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(lines)
-    kinds = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "Int64")
+    kinds = dict.fromkeys([name for name in frame if frame[name].isna().all()], "float64")
+    kinds |= dict.fromkeys(("parameters", "pairs", "peak_memory"), "Int64")
     return frame.astype({name: kind for name, kind in kinds.items() if name in frame})
 
 

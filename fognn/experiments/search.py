@@ -127,16 +127,12 @@ def search_rates(
     results: str | Path,
     train: Callable[[Sequence[AnyRun]], Any],
     settings: Sequence[Setting],
-    skip_failed: bool = False,
-) -> tuple[list[AnyRun], list[Choice]]:
+) -> tuple[list[AnyRun], list[Choice], dict[str, str]]:
     r"""Tries learning rates and weight decays for each row of a table on its first seed, chooses by
     the validation metric, and writes the choices into ``results/searches``. Returns the runs with
-    the chosen ones, and the choices; rows whose trials all fail are left out with
-    ``skip_failed``."""
+    the chosen ones, without rows whose trials all failed; the choices; and why trials failed, by
+    their keys."""
     failed = train(trials(planned, settings)).failed
-    if failed and not skip_failed:
-        reasons = "; ".join(f"{key}: {reason}" for key, reason in failed.items())
-        raise ValueError(f"search: all runs must finish before one can be chosen; {reasons}")
     choices = {}
     for run in _first_seeds(planned):
         entries = ledger_of(run.table, results).entries()
@@ -149,7 +145,7 @@ def search_rates(
         for run in planned
         if (run.row, run.variant) in choices
     ]
-    return chosen, list(choices.values())
+    return chosen, list(choices.values()), failed
 
 
 def _first_seeds(planned: Sequence[AnyRun]) -> list[AnyRun]:
