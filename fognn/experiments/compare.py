@@ -18,7 +18,6 @@ from fognn.experiments.differences import (
     networks_table,
     pluralize,
     sentence_of,
-    winner_of,
 )
 from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.reproduce import Sweep
@@ -170,10 +169,12 @@ def compare(
     keys = [run.with_seed(seed).key for run in chosen for seed in range(seeds)]
     frame = networks_frame([lines[key] for key in keys if key in lines])
     winner, folder = None, None
-    if (best := winner_of(frame)) is not None:
-        first = max if METRICS[best.metric].higher_is_better else min
-        entry = first(best.entries, key=lambda e: e.result["val"]["best"]["items"])
-        winner, folder = str(best.network), runs / entry.key
+    if len(frame):  # the best by validation: the test split is not used
+        higher, val = METRICS[frame["metric"].iloc[0]].higher_is_better, frame["validation"]
+        best = frame.loc[val.idxmax() if higher else val.idxmin()]
+        scores = {e.key: e.result["val"]["best"]["items"] for e in best["entries"]}
+        key = (max if higher else min)(scores, key=lambda key: scores[key])
+        winner, folder = str(best["network"]), runs / key
     return CompareResult(
         frame,
         sentence_of(frame),

@@ -227,15 +227,6 @@ def networks_table(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def winner_of(frame: pd.DataFrame) -> Any:
-    r"""Returns the row of the network with the best validation metric, the mean over seeds;
-    :obj:`None` without networks. The test split is not used."""
-    if not len(frame):
-        return None
-    validation, higher = frame["validation"], METRICS[frame["metric"].iloc[0]].higher_is_better
-    return frame.loc[validation.idxmax() if higher else validation.idxmin()]
-
-
 def sentence_of(frame: pd.DataFrame) -> str:
     r"""Returns the answer in a sentence: for each host of a
     :func:`~fognn.experiments.results.networks_frame` whether FOG is better or worse, or whether the
