@@ -62,23 +62,12 @@ def _common(
     pass
 
 
-def _import_own(path: Path | None) -> None:
-    if path is not None:
-        from fognn.utils.own_code import import_file
-
-        import_file(path)
-
-
 _DATA = "Folder with the files of the datasets. [$FOGNN_DATA]"
 DataFolder = Annotated[Path | None, Option("--data", help=_DATA)]
 Device = Annotated[str, Option(help="auto, cpu, cuda or mps.")]
 Import = Annotated[
     Path | None,
-    Option(
-        "--import",
-        callback=_import_own,
-        help="A Python file to import first, which may register hosts.",
-    ),
+    Option("--import", help="A Python file to import first, which may register hosts."),
 ]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 Ray = Annotated[str | None, Option(help="Train on a Ray cluster: its address, or local.")]
@@ -127,6 +116,14 @@ def setting_options(command: Callable[..., None]) -> Callable[..., None]:
     own = [p for p in inspect.signature(command).parameters.values() if p.name != "settings"]
     with_options.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
     return with_options
+
+
+def import_own(path: Path | None) -> None:
+    r"""Imports the file of the option ``--import``, if it is given."""
+    if path is not None:
+        from fognn.utils.own_code import import_file
+
+        import_file(path)
 
 
 @contextmanager

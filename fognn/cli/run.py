@@ -67,6 +67,7 @@ def train(
     from fognn.experiments.train_one import train as run
     from fognn.training.environment import rank
 
+    options.import_own(imported)
     with options.exit_if_stopped():
         result = run(
             data,
@@ -133,6 +134,7 @@ def predict(
       fognn predict zinc/gcn+fog --split val
       fognn predict RUN --support my_classes --query photos -o answers.csv
     """
+    options.import_own(imported)
     if support is not None or query is not None:
         if support is None or query is None or source is not None:
             raise BadParameter("--support and --query must be given for images, not INPUT")
@@ -211,6 +213,7 @@ def compare(
     from fognn.report.forms import check_output
     from fognn.report.site import write_comparisons
 
+    options.import_own(imported)
     if output is not None:
         check_output(output)  # before hours of training
     with options.exit_if_stopped():
