@@ -97,14 +97,12 @@ def test_every_help_has_an_example_and_defaults(run: Run, command: str) -> None:
     [
         (["--nothing"], "No such option"),
         (["trane"], "No such command"),
-        (["data", "zinc", "--draw", "-1"], "--draw"),
         (["data", "x.csv", "--split", "val"], "--split"),
         (["train", "cluster", "gcn", "--seed", "-1"], "--seed"),
         (["train", "cluster", "gcn", "--lr", "fast"], "--lr"),
         (["predict", "run", "x.csv"], "--output"),
         (["predict", "run"], "INPUT"),
         (["reproduce", "zinc", "--rates", "0.1"], "--search"),
-        (["reproduce", "zinc", "--search", "--pairs", "--rates", "0.1"], "--pairs"),
         (["table", "zinc", "--csv", "--latex"], "--latex"),
         (["verify"], "--all"),
     ],
@@ -126,7 +124,6 @@ PREDICT = ["predict", "nowhere", "x.csv", "-o", "y.csv"]
     [
         (["data", "zink"], "'zink'"),
         (["data", "zinc", "--split", "valid"], "split.*'valid'"),
-        (["data", "zinc", "-o", "x.jpg"], "output"),
         (["data", "nothing.csv"], "nothing.csv"),
         (["data", "miniimagenet"], "miniimagenet"),
         (["train"], "data and model"),
@@ -196,12 +193,11 @@ def test_all_datasets(run: Run) -> None:
 
 
 def test_zinc(run: Run, real_data: Path) -> None:
-    done = run("data", "zinc", "--data", str(real_data), "--draw", "3", "-o", "z.html")
+    done = run("data", "zinc", "--data", str(real_data))
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"^label, mean +0\.0153 +0\.0153 ", done.stdout, re.M)
-    assert done.stdout.endswith("drawn: z.html\n")
     done = run("data", "ZINC", "--split", "val", "--data", str(real_data))
-    assert written() == ["z.html", "zinc-val.png"]
+    assert (done.returncode, written()) == (0, [])
 
 
 def test_own_molecules(run: Run) -> None:
@@ -210,13 +206,13 @@ def test_own_molecules(run: Run) -> None:
     done = run("data", "mine.csv", "--skip-bad")
     assert done.returncode == 0
     assert re.search(r"^graphs +2$", done.stdout, re.M)
-    assert written() == ["mine.csv", "mine.png"]
+    assert written() == ["mine.csv"]
 
 
 def test_own_graphs_are_described(run: Run) -> None:
     """Sizes, the kind of the target, the balance of the classes, and the splits."""
     shutil.copy(ROOT / "examples" / "molecules.csv", "m.csv")
-    done = run("data", "m.csv", "--target-column", "soluble", "--draw", "0")
+    done = run("data", "m.csv", "--target-column", "soluble")
     assert done.returncode == 0
     for text in (r"graphs +200", r"target of each graph +.*yes", r"share of yes +0\.\d+"):
         assert re.search(rf"^.*{text}", done.stdout, re.M), text

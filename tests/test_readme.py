@@ -11,8 +11,9 @@ import pytest
 from fognn.experiments.differences import paired_difference
 from fognn.experiments.ledger import ledger_of
 from fognn.experiments.results import table_frame
-from fognn.experiments.search import choices_of, rates_frame
+from fognn.experiments.search import choices_of
 from fognn.experiments.tables import TABLES
+from fognn.report.rates import rates_frame
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

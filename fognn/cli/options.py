@@ -74,7 +74,6 @@ Ray = Annotated[str | None, Option(help="Train on a Ray cluster: its address, or
 Results = Annotated[Path, Option(help="The folder of the ledgers.")]
 Runs = Annotated[Path, Option(help="The folder of the run folders.")]
 Shared = Annotated[bool, Option("--shared", help="Ray: all machines share the run folders.")]
-Weights = Annotated[Path | None, Option(help="The folder of the weights. [beside the ledgers]")]
 Workers = Annotated[str, Option(help="Runs at a time; auto: the number of cores.")]
 Change = Annotated[
     list[str] | None,

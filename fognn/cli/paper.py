@@ -4,7 +4,6 @@ import itertools
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 from typer import Argument, BadParameter, Exit, Option
 
@@ -29,17 +28,12 @@ def reproduce(
     search: bool = Option(False, "--search", help="First search learning rate and decay."),
     rates: str | None = Option(None, help="Rates of --search. [0.01,0.005,0.001,0.0005]"),
     decays: str | None = Option(None, help="Weight decays of --search. [0.001,0.000001,0]"),
-    pairs: bool = Option(
-        False, "--pairs", help="--search tries the paper's settings of host and host with FOG only."
-    ),
-    again: bool = Option(False, "--again", help="Train finished runs again."),
     dry_run: bool = Option(False, "--dry-run", help="List the commands of the runs that are left."),
     workers: options.Workers = "1",
     ray: options.Ray = None,
     shared: options.Shared = False,
     runs: options.Runs = Path("runs"),
     results: options.Results = Path("results"),
-    weights: options.Weights = None,
     data_folder: options.DataFolder = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -55,28 +49,24 @@ def reproduce(
     Examples:
       fognn reproduce zinc --seeds 4 --workers auto
       fognn reproduce zinc --models gcn,gcn+fog --fraction 0.1 --epochs 20 --dry-run
-      fognn reproduce zinc --search --pairs --seeds 2
       fognn reproduce zinc --search --rates 0.01,0.001 --decays 0 --seeds 2
       fognn reproduce cluster --ray 10.0.0.1:6379
     """
     from fognn.experiments.reproduce import dry_run as commands
     from fognn.experiments.reproduce import reproduce as train_runs
-    from fognn.experiments.search import DECAYS, RATES, pair_settings, trials
+    from fognn.experiments.search import DECAYS, RATES, trials
     from fognn.experiments.tables import plan
     from fognn.training.settings import assignments
     from fognn.utils.files import user_path
 
-    if not search and (rates or decays or pairs):
-        raise BadParameter("--rates, --decays and --pairs need --search")
-    if pairs and (rates or decays):
-        raise BadParameter("--pairs has its own settings; leave out --rates and --decays")
-    grid = list(
+    if not search and (rates or decays):
+        raise BadParameter("--rates and --decays need --search")
+    settings = list(
         itertools.product(
             options.numbers("reproduce: rates", rates) or RATES,
             options.numbers("reproduce: decays", decays) or DECAYS,
         )
     )
-    settings: Any = pair_settings if pairs else lambda _: grid
     values = assignments(change or ())
     if data_folder is not None:
         values["data.folder"] = str(user_path(data_folder).resolve())
@@ -84,7 +74,7 @@ def reproduce(
     planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
     if dry_run:
         first = trials(planned, settings) if search else planned
-        print(commands(first, runs, results, again))
+        print(commands(first, runs, results))
         return
     with options.exit_if_stopped():
         summary = train_runs(
@@ -95,10 +85,8 @@ def reproduce(
             ray,
             quiet,
             settings=settings if search else None,
-            again=again,
             shared=shared,
             command=shlex.join(["fognn", *sys.argv[1:]]),
-            weights=weights,
         )
     for choice in summary.choices:
         print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
@@ -166,7 +154,6 @@ def verify(
     tables: list[str] | None = Argument(None, metavar="[TABLE]...", help=f"Some of {_TABLES}."),
     everything: bool = Option(False, "--all", help="All tables."),
     results: options.Results = Path("results"),
-    weights: options.Weights = None,
     data_folder: options.DataFolder = None,
     device: options.Device = "auto",
 ) -> None:
@@ -188,7 +175,7 @@ def verify(
         raise BadParameter("give the names of tables, or --all")
     print(f"{'network':<28}  seed  {'ledger':<15}  here")
     outcomes = []
-    for check in find(tables or None, results, weights, data_folder, device):
+    for check in find(tables or None, results, data_folder, device):
         ledger, here = (
             "  ".join(f"{value:.{check.digits}f}" for value in figures)
             for figures in (check.ledger, check.here)

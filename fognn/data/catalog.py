@@ -30,7 +30,7 @@ class DatasetInfo:
 
     name: str  # in the paper
     make: Callable[..., Any]  # its class
-    kind: str  # of drawing: "pattern", "cluster", "molecule", "tour", "network" or "images"
+    kind: str  # "pattern", "cluster", "molecule", "tour", "network" or "images"
     task: str  # in words
     size: str
     licence: str

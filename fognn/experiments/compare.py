@@ -16,16 +16,13 @@ from fognn.data.statistics import describe
 from fognn.experiments.compared import ComparedRun, networks
 from fognn.experiments.differences import (
     METRICS,
-    NONE,
-    difference_of,
-    note_of,
+    networks_table,
     pluralize,
     sentence_of,
-    winner_of,
 )
 from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.reproduce import Summary, Sweep
-from fognn.experiments.results import compare_frame
+from fognn.experiments.reproduce import Sweep
+from fognn.experiments.results import networks_frame
 from fognn.experiments.search import Choice, grid, search_rates
 from fognn.models.hosts import BUILT_IN
 from fognn.training.config import DataConfig, setting_name
@@ -46,7 +43,7 @@ RATES = (3e-3, 1e-3, 3e-4)
 class CompareResult:
     r"""The result of :func:`compare`; ``str(result)`` is the table with the answer."""
 
-    frame: pd.DataFrame  #: The figures, see :func:`fognn.experiments.results.compare_frame`.
+    frame: pd.DataFrame  #: The figures, see :func:`fognn.experiments.results.networks_frame`.
     sentence: str  #: The answer: for each host whether FOG is better, worse, or inconclusive.
     choices: tuple[Choice, ...]  #: The search of each network for its learning rate.
     notes: tuple[str, ...]  #: A line for each run or network that failed or learnt nothing.
@@ -70,26 +67,13 @@ class CompareResult:
         return "\n".join(lines)
 
     def _table(self) -> str:
-        frame, metric = self.frame, METRICS[self.frame["metric"][0]]
-        split = "validation" if frame["figure"][0].startswith("val") else "test"
-        gaps = [difference_of(line) for line in frame.itertuples()]
-        scores = zip(frame["mean"], frame["sd"], strict=True)
-        columns = {
-            "network": [f"{line.network}{note_of(line)}" for line in frame.itertuples()],
-            "parameters": frame["parameters"].map("{:,}".format),
-            "lr": frame["lr"].map("{:g}".format),
-            f"{split} {metric.axis}": [metric.figure(mean, sd) for mean, sd in scores],
-            "FOG − host": [NONE if gap is None else metric.signed(gap.value) for gap in gaps],
-            "95 % interval": [metric.interval(*gap[1:3]) if gap else "" for gap in gaps],
-            "verdict": frame["verdict"].replace("", NONE),
-            "s an epoch": frame["seconds_per_epoch"].map("{:.2f}".format),
-            "peak MiB": (frame["peak_memory"] // 2**20).map("{:,}".format, na_action="ignore"),
-        }
+        first = self.frame.iloc[0]
+        metric = METRICS[first["metric"]]
         title = (
-            f"{frame['data'][0]}: {metric.label} at the best validation epoch, "
+            f"{first['data']}: {metric.label} at the best validation epoch, "
             f"{metric.direction}; {pluralize(self.seeds, 'seed')}"
         )
-        return f"{title}\n\n{pd.DataFrame(columns).to_string(index=False, na_rep=NONE)}"
+        return f"{title}\n\n{networks_table(self.frame).to_string(index=False)}"
 
     def _command(self, folder: Path) -> str:
         best = next(e for e in self.entries if e.key.rpartition("/")[2] == folder.name)
@@ -179,29 +163,32 @@ def compare(
     runs, results, table = user_path(runs), user_path(results), planned[0].table
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
     _check_data([trial for run in planned for trial in grid(run, tries)], results, opened)
-    failed: dict[str, str] = {}
-    total = len(planned) * (len(tries) + seeds - 1)
     where = {"workers": workers, "ray": ray, "shared": shared}
-    with Sweep(total, runs, results, where, given, command=command, quiet=quiet) as sweep:
-
-        def train(some: Sequence[ComparedRun]) -> Summary:
-            summary = sweep.train(some)
-            failed.update(summary.failed)
-            return summary
-
-        chosen, choices = search_rates(planned, results, train, lambda _: tries, skip_failed=True)
-        train([run.with_seed(seed) for seed in range(1, seeds) for run in chosen])
+    with Sweep(runs, results, where, given, command=command, quiet=quiet) as sweep:
+        chosen, choices, failed = search_rates(planned, results, sweep.train, tries)
+        others = [run.with_seed(seed) for seed in range(1, seeds) for run in chosen]
+        failed = failed | sweep.train(others).failed
     lines = {entry.key: entry for entry in ledger_of(table, results).entries()}
     keys = [run.with_seed(seed).key for run in chosen for seed in range(seeds)]
-    frame = compare_frame([lines[key] for key in keys if key in lines])
-    notes = _notes(planned, choices, failed, frame)
-    found = (frame, sentence_of(frame), tuple(choices), tuple(notes), seeds)
-    winner, about = winner_of(frame), _about(planned[0].config.data, opened)
-    if winner is None:
-        return CompareResult(*found, None, None, runs / table, about)
-    best = max if METRICS[winner.metric].higher_is_better else min
-    entry = best(winner.entries, key=lambda e: e.result["val"]["best"]["items"])
-    return CompareResult(*found, str(winner.network), runs / entry.key, runs / table, about)
+    frame = networks_frame([lines[key] for key in keys if key in lines])
+    winner, folder = None, None
+    if len(frame):  # the best by validation: the test split is not used
+        higher, val = METRICS[frame["metric"].iloc[0]].higher_is_better, frame["validation"]
+        best = frame.loc[val.idxmax() if higher else val.idxmin()]
+        scores = {e.key: e.result["val"]["best"]["items"] for e in best["entries"]}
+        key = (max if higher else min)(scores, key=lambda key: scores[key])
+        winner, folder = str(best["network"]), runs / key
+    return CompareResult(
+        frame,
+        sentence_of(frame),
+        tuple(choices),
+        tuple(_notes(planned, failed, frame)),
+        seeds,
+        winner,
+        folder,
+        runs / table,
+        _about(planned[0].config.data, opened),
+    )
 
 
 def _opened(data: Any, values: Mapping[str, Any]) -> tuple[str, UserData | None]:
@@ -234,22 +221,15 @@ def _check_data(runs: Sequence[ComparedRun], results: Path, data: UserData | Non
 
 
 def _notes(
-    planned: Sequence[ComparedRun],
-    choices: Sequence[Choice],
-    failed: Mapping[str, str],
-    frame: pd.DataFrame,
+    planned: Sequence[ComparedRun], failed: Mapping[str, str], frame: pd.DataFrame
 ) -> list[str]:
-    r"""Returns a line for each network or run that failed, or that learnt nothing."""
-    lines, chosen = [], {choice.key for choice in choices}
-    for run in planned:
-        begin = f"{run.search_key}-lr"
-        own = {key: reason for key, reason in failed.items() if key.startswith(begin)}
-        if own and run.search_key not in chosen:
-            lines.append(f"{run.label} failed at all learning rates: {next(iter(own.values()))}")
-            continue
-        for key, reason in own.items():
-            rate, _, seed = key.removeprefix(begin).rpartition("-seed")
-            lines.append(f"{run.label} failed at a learning rate of {rate}, seed {seed}: {reason}")
+    r"""Returns a line for each run that failed, and each network that learnt nothing."""
+    lines = [
+        f"{run.label} failed ({key.rpartition('/')[2]}): {reason}"
+        for run in planned
+        for key, reason in failed.items()
+        if key.startswith(f"{run.search_key}-lr")
+    ]
     for line in frame.itertuples():
         if any(entry.result.get("majority_class") for entry in line.entries):
             lines.append(f"{line.network} only predicts the most frequent class.")
@@ -270,13 +250,10 @@ def _named(
             continue
         pair = tuple(host) if isinstance(host, tuple | list) else (host,)
         if len(pair) != 2 or not all(isinstance(net, Module) for net in pair):
-            kinds = [
-                f"the class {net.__name__}" if isinstance(net, type) else type(net).__name__
-                for net in pair
-            ]
+            kinds = ", ".join(getattr(net, "__name__", type(net).__name__) for net in pair)
             raise ValueError(
                 "compare: hosts must be names, or pairs of a network and the same with FOG "
-                f"(torch.nn.Module), got {', '.join(kinds)}"
+                f"(objects of torch.nn.Module), got {kinds}"
             )
         names = (module_name(pair[0]), module_name(pair[1]))
         given |= {name: {"module": net} for name, net in zip(names, pair, strict=True)}

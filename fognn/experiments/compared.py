@@ -3,17 +3,14 @@ r"""The networks of a comparison: each host, and the host with FOG, of the same 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from fognn.data import UserData
-from fognn.data.opening import PYTHON, is_python_name
-from fognn.data.pyg_datasets import PREFIX
 from fognn.experiments.ledger import COMPARE, LedgerEntry
 from fognn.experiments.protocols import default_settings, protocol
 from fognn.experiments.rows import rows
 from fognn.experiments.search import Choice
-from fognn.experiments.tables import Run, portable
+from fognn.experiments.tables import Run, data_slug, portable
 from fognn.models.budget import budget_settings
 from fognn.models.hosts import HOSTS
 from fognn.models.registry import has_fog
@@ -21,7 +18,7 @@ from fognn.training import Config, ModelConfig
 from fognn.training.config import setting_name
 from fognn.training.data import task_of
 from fognn.training.environment import device_of
-from fognn.training.user_data import is_user_data, user_data_name
+from fognn.training.user_data import is_user_data
 from fognn.utils import checks
 
 # The budget determines these, and the search the learning rate.
@@ -131,13 +128,7 @@ def _display(model: str) -> str:
 
 def _name(config: Config, name: str | None) -> str:
     if name is None:
-        stem = config.data.name
-        if is_python_name(stem):
-            stem = stem.removeprefix(PYTHON)
-        elif is_user_data(config.data):
-            stem = user_data_name(config.data).removeprefix(PREFIX).replace("/", "-")
-            stem = Path(stem.removesuffix(".gz")).stem
-        name = re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-._") or "data"
+        name = re.sub(r"[^a-z0-9._-]+", "-", data_slug(config).lower()).strip("-._") or "data"
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise ValueError(f"compare: name must be of a-z, 0-9, '.', '_' and '-', got {name!r}")
     return name

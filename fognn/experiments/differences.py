@@ -15,18 +15,6 @@ from fognn.experiments.ledger import LedgerEntry
 NONE = "–"  # shown where there is no value
 FEW = "one or two seeds decide nothing"
 
-# What a verdict of fognn.experiments.results.verdict_of means for a claim of the paper, in the
-# order in which they decide: one comparison that is worse is enough, all must be better.
-CLAIMS = {
-    "worse": "does not hold here",
-    "maybe worse": "seen the other way, not sure",
-    "inconclusive": "inconclusive",
-    "maybe better": "seen, not sure",
-    "partly": "holds where measured",
-    "better": "holds here",
-    "not measured": "not measured yet",
-}
-
 
 @dataclass(frozen=True)
 class Metric:
@@ -135,17 +123,36 @@ class Difference(NamedTuple):
         return f"{count}: no interval" if self.low is None else count
 
 
-def score_of(scores: Mapping[str, Any], at: str, over: str) -> dict[str, Any]:
-    r"""Returns the figure of a run, or of a fold, that a table shows: on the test split; without
-    one, as on IMDB-MULTI, on the validation split at the best epoch, over items."""
-    split = "test"
-    if scores["test"] is None:
-        split, at, over = "val", "best", "items"
-    return {"split": split, "at": at, "over": over, "value": scores[split][at][over]}
+def difference_over(values: Sequence[float], over: str = "seed") -> Difference | None:
+    r"""Returns the mean of some differences; :obj:`None` if there are none."""
+    if not values:
+        return None
+    mean, _, low, high = estimate(values)
+    return Difference(mean, low, high, len(values), over)
 
 
-def value_of(entry: LedgerEntry, at: str, over: str) -> float:
-    return float(score_of(entry.result, at, over)["value"])
+def figure_of(scores: Mapping[str, Any], at: str, over: str) -> tuple[str, str, str]:
+    r"""Returns the split, the epoch and the average of the figure of a run, or of a fold, that a
+    table shows: on the test split; without one, as on IMDB-MULTI, on the validation split at the
+    best epoch, over items."""
+    return ("val", "best", "items") if scores["test"] is None else ("test", at, over)
+
+
+def value_of(scores: Mapping[str, Any], at: str, over: str) -> float:
+    r"""Returns this figure."""
+    split, at, over = figure_of(scores, at, over)
+    return float(scores[split][at][over])
+
+
+def gaps(
+    ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
+) -> dict[int, float]:
+    r"""Returns the difference of two networks, the first minus the second, for each seed that both
+    have."""
+    first, second = (
+        {entry.seed: value_of(entry.result, at, over) for entry in runs} for runs in (ours, theirs)
+    )
+    return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
 def paired_difference(
@@ -153,23 +160,17 @@ def paired_difference(
 ) -> Difference | None:
     r"""Returns the difference of the runs of two networks, the first minus the second; :obj:`None`
     if they have no seed in common."""
-    first, second = ({entry.seed: entry for entry in runs} for runs in (ours, theirs))
-    common = [(first[seed], second[seed]) for seed in first if seed in second]
-    if not common:
-        return None
-    shared = "seed"
-    found = [value_of(one, at, over) - value_of(other, at, over) for one, other in common]
-    if len(common) == 1:
-        mine, other = (_folds(entry, at, over) for entry in common[0])
+    found = gaps(ours, theirs, at, over)
+    if len(found) == 1:
+        mine, other = (
+            {fold["fold"]: value_of(fold, at, over) for fold in entry.result.get("folds") or ()}
+            for runs in (ours, theirs)
+            for entry in runs
+            if entry.seed in found
+        )
         if mine and mine.keys() == other.keys():
-            shared, found = "fold", [mine[fold] - other[fold] for fold in mine]
-    mean, _, low, high = estimate(found)
-    return Difference(mean, low, high, len(found), shared)
-
-
-def _folds(entry: LedgerEntry, at: str, over: str) -> dict[int, float]:
-    folds = entry.result.get("folds") or []
-    return {fold["fold"]: score_of(fold, at, over)["value"] for fold in folds}
+            return difference_over([mine[fold] - other[fold] for fold in mine], "fold")
+    return difference_over(list(found.values()))
 
 
 def verdict_of(difference: Difference | None, metric: str, decides: bool = True) -> str:
@@ -204,18 +205,31 @@ def difference_of(line: Any) -> Difference | None:
     return Difference(float(line.paired), low, high, int(line.pairs), line.paired_over)
 
 
-def winner_of(frame: pd.DataFrame) -> Any:
-    r"""Returns the row of the network with the best validation metric, the mean over seeds;
-    :obj:`None` without networks. The test split is not used."""
-    if not len(frame):
-        return None
-    validation, higher = frame["validation"], METRICS[frame["metric"].iloc[0]].higher_is_better
-    return frame.loc[validation.idxmax() if higher else validation.idxmin()]
+def networks_table(frame: pd.DataFrame) -> pd.DataFrame:
+    r"""Returns the rows of a :func:`~fognn.experiments.results.networks_frame` as texts."""
+    metric = METRICS[frame["metric"].iloc[0]]
+    split = "validation" if frame["figure"].iloc[0].startswith("val") else "test"
+    gaps = [difference_of(line) for line in frame.itertuples()]
+    memory = (frame["peak_memory"] // 2**20).map("{:,}".format, na_action="ignore")
+    columns = {
+        "network": frame["network"],
+        "parameters": frame["parameters"].map("{:,}".format),
+        "lr": frame["lr"].map("{:g}".format),
+        f"{split} {metric.axis}": [metric.figure(o.mean, o.sd) for o in frame.itertuples()],
+        "seeds": frame["seeds"].map(len).map(str),
+        "difference": [NONE if gap is None else metric.signed(gap.value) for gap in gaps],
+        "95 % interval": [(metric.interval(*gap[1:3]) if gap else "") or NONE for gap in gaps],
+        "verdict": frame["verdict"].replace("", NONE),
+        "epochs": frame["epochs"].map("{:.0f}".format),
+        "s an epoch": frame["seconds_per_epoch"].map("{:.2f}".format),
+        "peak MiB": memory.astype(object).fillna(NONE),
+    }
+    return pd.DataFrame(columns)
 
 
 def sentence_of(frame: pd.DataFrame) -> str:
     r"""Returns the answer in a sentence: for each host of a
-    :func:`~fognn.experiments.results.compare_frame` whether FOG is better or worse, or whether the
+    :func:`~fognn.experiments.results.networks_frame` whether FOG is better or worse, or whether the
     comparison is inconclusive, and what its intervals are over."""
     found = [(line, gap) for line in frame.itertuples() if (gap := difference_of(line)) is not None]
     if not found:
@@ -237,15 +251,9 @@ def _finding(line: Any, gap: Difference) -> str:
     unit = f"points of {metric.label}" if metric.percent else metric.label
     half = None if gap.low is None or gap.high is None else (gap.high - gap.low) / 2
     wide = "" if half is None else f" ± {metric.number(half)}"
-    network = f"{line.network}{note_of(line)}"
     if line.verdict == "inconclusive":
         amount = f"{metric.signed(gap.value)}{wide} {unit}"
-        return f"{network} against {line.host} ({amount} over {over}): inconclusive"
+        return f"{line.network} against {line.host} ({amount} over {over}): inconclusive"
     verb = "was" if line.verdict.startswith("maybe") else "is"
     how = f"{verb} {line.verdict.removeprefix('maybe ')} than {line.host}"
-    return f"{network} {how} by {metric.number(abs(gap.value))}{wide} {unit} over {over}"
-
-
-def note_of(line: Any) -> str:
-    r"""Returns what tells a network from the same one in another comparison, in brackets."""
-    return f" ({line.note})" if line.note else ""
+    return f"{line.network} {how} by {metric.number(abs(gap.value))}{wide} {unit} over {over}"

@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from filelock import FileLock
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from fognn.experiments.protocols import command_of
 from fognn.experiments.rows import TABLES, get_row
@@ -111,11 +111,6 @@ class JsonLines(Generic[Line]):
         return found
 
 
-def _valid_result(content: dict[str, Any]) -> dict[str, Any]:
-    Result.model_validate(content, strict=True)
-    return content
-
-
 class LedgerEntry(KeyedLine):
     r"""A line of the ledger: one finished run."""
 
@@ -127,13 +122,10 @@ class LedgerEntry(KeyedLine):
     data: str
     seed: int
     config: dict[str, Any]  # all settings, as in config.yaml, without folders
-    # As in result.json; the command repeats the run from a fresh clone.
-    result: Annotated[dict[str, Any], AfterValidator(_valid_result)]
-    # Numbers of each epoch, the metric over items; None if one is not finite.
-    curve: dict[str, list[float | int | None]]
+    result: dict[str, Any]  # as in result.json; the command repeats the run from a fresh clone
+    curve: dict[str, list[float | int | None]]  # of each epoch, over items; None if not finite
     finished: str  # in ISO format and UTC
-    # The SHA-256 of the file of its weights, if they are kept.
-    weights: str | None = None
+    weights: str | None = None  # the SHA-256 of the file of its weights, if they are kept
 
     @cached_property
     def run(self) -> Config:
@@ -146,9 +138,10 @@ class LedgerEntry(KeyedLine):
         return TableRun(self.table, self.row, self.variant, self.label, self.run)
 
     @model_validator(mode="after")
-    def _has_its_metric(self) -> "LedgerEntry":
-        if self.result["metric"] != self.run.training.metric:
-            raise ValueError(f"result.metric must be that of config, got {self.result['metric']!r}")
+    def _is_whole(self) -> "LedgerEntry":
+        metric = Result.model_validate(self.result, strict=True).metric
+        if metric != self.run.training.metric:
+            raise ValueError(f"result.metric must be that of config, got {metric!r}")
         return self
 
 
@@ -187,7 +180,7 @@ def ledger_entry(folder: Path, run: Run | None = None) -> LedgerEntry:
     finished = datetime.fromtimestamp((folder / "result.json").stat().st_mtime, UTC)
     names = {"key": other_key(config), "table": "runs", "row": "", "variant": ""}
     return LedgerEntry(
-        **(names | {"label": config.model.name} if run is None else _names(run)),
+        **(names | {"label": config.model.name} if run is None else names_of(run)),
         model=config.model.name,
         data=shared.data.name,
         seed=config.seed,
@@ -198,13 +191,8 @@ def ledger_entry(folder: Path, run: Run | None = None) -> LedgerEntry:
     )
 
 
-def relabelled(entry: LedgerEntry, run: Run) -> LedgerEntry:
-    r"""Returns the ledger line of the same run for another table that has it."""
-    # The file of the weights is that of the other table.
-    return entry.model_copy(update=_names(run) | {"weights": None})
-
-
-def _names(run: Run) -> dict[str, str]:
+def names_of(run: Run) -> dict[str, str]:
+    r"""Returns the fields of a line that name its run."""
     return {name: getattr(run, name) for name in ("key", "table", "row", "variant", "label")}
 
 
@@ -220,12 +208,12 @@ FOLD = 1  # the fold whose weights are kept, of a run over folds
 _FIGURES = ("train", "val", "test", "epochs", "seconds")
 
 
-def add_to_ledger(run: Run, folder: Path, results: Path, weights: str | Path | None = None) -> None:
+def add_to_ledger(run: Run, folder: Path, results: Path) -> None:
     r"""Adds a finished run to the ledger of its table, and keeps its weights if no lower seed of
     its row has some. Without the checkpoint of that epoch in the run folder, the line has none. If
     the process is killed between the two files, the same call repairs the line."""
     entry = ledger_entry(folder, run)
-    file = _weights_folder(weights, results) / f"{kept_name(entry)}{SUFFIX}"
+    file = weights_of(results) / f"{kept_name(entry)}{SUFFIX}"
 
     def change(lines: list[LedgerEntry]) -> list[LedgerEntry]:
         before = next((line for line in lines if line.key == entry.key), entry)
@@ -246,10 +234,8 @@ def add_to_ledger(run: Run, folder: Path, results: Path, weights: str | Path | N
     ledger_of(run.table, results).change(change)
 
 
-def _weights_folder(weights: str | Path | None, results: str | Path) -> Path:
-    r"""Returns the given folder of the weights, or ``weights`` beside the ledgers."""
-    if weights is not None:
-        return user_path(weights)
+def weights_of(results: str | Path) -> Path:
+    r"""Returns the folder of the weights: ``weights``, beside the ledgers."""
     return user_path(results).absolute().with_name("weights")
 
 
@@ -300,7 +286,6 @@ class Check:
 def verify(
     tables: Sequence[str] | None = None,
     results: str | Path = "results",
-    weights: str | Path | None = None,
     data: str | Path | None = None,
     device: str = "auto",
 ) -> Iterator[Check]:
@@ -312,7 +297,7 @@ def verify(
     results = readable(user_path(results))
     if not results.is_dir():
         raise ValueError(f"verify: results must be a folder with ledgers, got {str(results)!r}")
-    place = _weights_folder(weights, results)
+    place = weights_of(results)
     folder = None if data is None else user_path(data)
     named = set()
     for table in dict.fromkeys(tables or TABLES):

@@ -145,14 +145,11 @@ def command_of(config: Config) -> str:
     if few_shot(data):
         name = f"{name}-{data.n_way}way-{data.k_shot}shot"
     usual = _own_start(data, model, config.seed) if own else protocol(name, model, config.seed)
-    mine, theirs = flat(config.identity()), flat(usual.identity())
+    theirs = flat(usual.to_dict())
     arguments = ["fognn", "train", name, model, "--seed", str(config.seed)]
-    for key in mine:
-        if mine[key] != theirs.get(key):
-            arguments += ["--set", f"{key}={_yaml(mine[key])}"]
-    for key, value in vars(config.machine).items():
-        if value != getattr(usual.machine, key):
-            arguments += ["--set", f"machine.{key}={_yaml(value)}"]
+    for key, value in flat(config.to_dict()).items():
+        if value != theirs.get(key) and key != "data.folder":
+            arguments += ["--set", f"{key}={_yaml(value)}"]
     return shlex.join(arguments)
 
 

@@ -5,14 +5,14 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from fognn.experiments.ledger import LedgerEntry, add_to_ledger, ledger_of, relabelled
+from fognn.experiments.ledger import add_to_ledger, ledger_of
 from fognn.experiments.protocols import command_of
-from fognn.experiments.search import Choice, Settings, search_rates, trials
-from fognn.experiments.tables import Run, TableRun, runs_of
+from fognn.experiments.search import Choice, Setting, search_rates
+from fognn.experiments.tables import Run, TableRun
 from fognn.experiments.workers import GRACE, Answer, Pool, open_pool, problem_of
 from fognn.training import Result, Stopped
 from fognn.training.progress import StopSignals, duration
@@ -20,21 +20,24 @@ from fognn.training.run_folder import check_folder
 from fognn.utils.files import user_path
 
 
-@dataclass(frozen=True)
+@dataclass
 class Summary:
     r"""The result of many runs, by their keys; ``str(summary)`` is a report for users."""
 
-    trained: tuple[str, ...]
-    skipped: tuple[str, ...]  # had finished before
-    failed: Mapping[str, str]  # twice, with the reason
-    seconds: float
-    choices: tuple[Choice, ...] = ()  # of learning rates
+    trained: list[str]
+    skipped: list[str]  # had finished before
+    failed: dict[str, str]  # twice, with the reason
+    seconds: float = 0.0
+    choices: list[Choice] = field(default_factory=list)  # of learning rates
+
+    @property
+    def done(self) -> int:
+        return len(self.trained) + len(self.skipped)
 
     def __str__(self) -> str:
-        done = len(self.trained) + len(self.skipped)
         lines = [
-            f"{done} of {done + len(self.failed)} runs are finished: {len(self.skipped)} skipped, "
-            f"{len(self.trained)} trained in {duration(self.seconds)}"
+            f"{self.done} of {self.done + len(self.failed)} runs are finished: "
+            f"{len(self.skipped)} skipped, {len(self.trained)} trained in {duration(self.seconds)}"
         ]
         lines += [f"failed twice: {key}: {reason}" for key, reason in self.failed.items()]
         if self.failed:
@@ -45,20 +48,16 @@ class Summary:
 @dataclass
 class Sweep:
     r"""Trains runs as :func:`reproduce` does, whose arguments it has. A context manager: its worker
-    processes stay alive from one call of :meth:`train` to the next, and its counter goes on."""
+    processes stay alive from one call of :meth:`train` to the next."""
 
-    total: int  # number of runs, for the counter
     runs: Path
     results: Path
     where: dict[str, Any]  # workers, ray and shared
     given: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # Python objects, see Here
-    again: bool = False
     command: str = "the same command"
-    weights: str | Path | None = None
     quiet: bool = False
 
     pool: Pool | None = field(default=None, init=False)
-    done: set[str] = field(default_factory=set, init=False)  # the keys of the runs that ended
 
     def __enter__(self) -> "Sweep":
         return self
@@ -71,25 +70,26 @@ class Sweep:
         r"""Trains the runs that are left. One that fails is tried once more, after the others."""
         begin = time.monotonic()
         todo = self.left(planned)
-        self._collect(planned, todo)
-        skipped = [run.key for run in planned if run not in todo]
-        self.done.update(skipped)
-        trained: list[str] = []
-        failed: dict[str, str] = {}
+        finished = [run for run in planned if run not in todo]
+        for run in finished:
+            folder = run.folder(self.runs)
+            if (folder / "result.json").exists():
+                add_to_ledger(run, folder, self.results)
+        summary = Summary([], [run.key for run in finished], {})
         try:
             if todo:
                 self.pool = self.pool or open_pool(**self.where, quiet=self.quiet, given=self.given)
-                self._train(self.pool, deque(todo), trained, failed)
+                self._train(self.pool, deque(todo), summary)
         except Stopped as stop:
             raise Stopped(
-                f"stopped: {len(skipped) + len(trained)} of {len(planned)} runs are finished, the "
-                f"state of each of the others is saved in {self.runs}; to resume: {self.command}"
+                f"stopped: {summary.done} of {len(planned)} runs are finished, the state of each "
+                f"of the others is saved in {self.runs}; to resume: {self.command}"
             ) from stop
-        return Summary(tuple(trained), tuple(skipped), failed, time.monotonic() - begin)
+        summary.seconds = time.monotonic() - begin
+        return summary
 
-    def _train(
-        self, pool: Pool, queue: deque[Run], trained: list[str], failed: dict[str, str]
-    ) -> None:
+    def _train(self, pool: Pool, queue: deque[Run], summary: Summary) -> None:
+        total = summary.done + len(queue)
         running: dict[Future[Answer], Run] = {}
         tried: set[str] = set()
         with StopSignals() as signals:
@@ -107,54 +107,34 @@ class Sweep:
                     folder = run.folder(self.runs)
                     reason = problem_of(future, folder)
                     if not reason:
-                        add_to_ledger(run, folder, self.results, self.weights)
-                        trained.append(run.key)
-                        self._count(run, str(Result.read(folder)))
-                    elif run.key in tried and not stopping:
-                        failed[run.key] = reason
-                        self._count(run, f"failed: {reason}")
-                    else:
+                        add_to_ledger(run, folder, self.results)
+                        summary.trained.append(run.key)
+                        self._note(f"[{summary.done}/{total}] {run.key}: {Result.read(folder)}")
+                    elif stopping or run.key not in tried:
                         tried.add(run.key)
                         queue.append(run)
                         if not stopping:
                             self._note(f"{run.key} failed, will be tried again: {reason}")
+                    else:
+                        summary.failed[run.key] = reason
+                        self._note(f"{run.key} failed twice: {reason}")
                 if stopping and (queue or running):
                     raise Stopped("stopped")
 
     def left(self, planned: Sequence[Run]) -> list[Run]:
         r"""Returns the runs to train: those without a result in their folder, and without a folder
-        and a line in the ledgers. Writes nothing."""
-        known = _measured(planned, self.results)
+        and a line in the ledger. Writes nothing."""
+        tables = {run.table for run in planned}
+        known = {e.key for table in tables for e in ledger_of(table, self.results).entries()}
         left = []
         for run in planned:
             folder = run.folder(self.runs)
             check_folder(folder, run.config)  # raises before any run is trained
             started = (folder / "config.yaml").exists()
             trained = (folder / "result.json").exists()
-            again = self.again and run.key not in self.done
-            if again or (started and not trained) or not (trained or run.key in known):
+            if not trained and (started or run.key not in known):
                 left.append(run)
         return left
-
-    def _collect(self, planned: Sequence[Run], todo: Sequence[Run]) -> None:
-        r"""Adds finished runs to ledgers that do not have them, keeps their weights, and renames
-        the folders of those that are trained again."""
-        known = _measured(planned, self.results)
-        for run in planned:
-            folder = run.folder(self.runs)
-            trained = (folder / "result.json").exists()
-            if trained and run in todo:
-                count = len(list(folder.parent.glob(f"{folder.name}-before-*")))
-                folder.rename(folder.with_name(f"{folder.name}-before-{count + 1}"))
-            elif trained:
-                add_to_ledger(run, folder, self.results, self.weights)
-            elif run not in todo and known[run.key].key != run.key:
-                ledger_of(run.table, self.results).add(relabelled(known[run.key], run))
-
-    def _count(self, run: Run, text: str) -> None:
-        self.done.add(run.key)
-        self.total = max(self.total, len(self.done))
-        self._note(f"[{len(self.done)}/{self.total}] {run.key}: {text}")
 
     def _note(self, text: str) -> None:
         if not self.quiet:
@@ -169,49 +149,35 @@ def reproduce(
     ray: str | None = None,
     quiet: bool = False,
     *,
-    settings: Settings | None = None,
-    again: bool = False,
+    settings: Sequence[Setting] | None = None,
     shared: bool = False,
     command: str = "the same command",
-    weights: str | Path | None = None,
 ) -> Summary:
     r"""Trains the runs of a table, several at a time, and adds each to its ledger when it finishes.
 
-    A run that is finished, or in the ledgers, is skipped, unless :obj:`again`; an unfinished one is
-    resumed, and a finished run folder that is in no ledger is added to it. On Ctrl-C every run
-    saves its state, and :class:`~fognn.training.Stopped` is raised with the :obj:`command` that
-    resumes them. With :obj:`settings`, learning rates are searched first, see
+    A run that is finished, or in the ledger, is skipped; an unfinished one is resumed, and a
+    finished run folder that is not in the ledger is added to it. On Ctrl-C every run saves its
+    state, and :class:`~fognn.training.Stopped` is raised with the :obj:`command` that resumes them.
+    With :obj:`settings`, learning rates are searched first, see
     :func:`fognn.experiments.search.search_rates`. :obj:`ray` is the address of a cluster,
     ``"auto"`` for that of this machine, or ``"local"`` for a new one, and with :obj:`shared` all
     its machines share the folder :obj:`runs`.
     """
     runs, results = user_path(runs), user_path(results)
-    total, choices = len(planned), list[Choice]()
-    if settings is not None:
-        total += len(trials(planned, settings)) - len({(run.row, run.variant) for run in planned})
     where = {"workers": workers, "ray": ray, "shared": shared}
-    with Sweep(total, runs, results, where, {}, again, command, weights, quiet) as sweep:
+    choices, failed = list[Choice](), dict[str, str]()
+    with Sweep(runs, results, where, command=command, quiet=quiet) as sweep:
         if settings is not None:
-            planned, choices = search_rates(planned, results, sweep.train, settings)
+            planned, choices, failed = search_rates(planned, results, sweep.train, settings)
         summary = sweep.train(planned)
-    return replace(summary, choices=tuple(choices))
+    summary.choices = choices
+    summary.failed |= failed
+    return summary
 
 
-def _measured(planned: Sequence[Run], results: Path) -> dict[str, LedgerEntry]:
-    r"""Returns the ledger lines of runs, by key; the line of one table also counts for another
-    table with the same run."""
-    twins = {run.key: [run.key, *(twin.key for twin in runs_of(run.config))] for run in planned}
-    tables = {key.rpartition("/")[0] for keys in twins.values() for key in keys}
-    entries = {e.key: e for table in tables for e in ledger_of(table, results).entries()}
-    found = {key: next((t for t in keys if t in entries), None) for key, keys in twins.items()}
-    return {key: entries[twin] for key, twin in found.items() if twin is not None}
-
-
-def dry_run(
-    planned: Sequence[Run], runs: str | Path, results: str | Path, again: bool = False
-) -> str:
+def dry_run(planned: Sequence[Run], runs: str | Path, results: str | Path) -> str:
     r"""Returns the commands of the runs that are left, a line each. It writes nothing."""
-    left = Sweep(len(planned), user_path(runs), user_path(results), {}, again=again).left(planned)
+    left = Sweep(user_path(runs), user_path(results), {}).left(planned)
     lines = []
     for run in left:
         folder = run.folder(Path(runs))

@@ -1,11 +1,11 @@
-r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each network of a table.
+r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each network.
 
-:func:`table_frame` is a table of the paper or of our own, :func:`compare_frame` a comparison of
-``fognn compare``. Their columns are:
+:func:`table_frame` is a table of the paper or of our own, :func:`networks_frame` the networks of
+``fognn compare`` or of any other runs. Their columns are:
 
-* ``table``, ``row``, ``variant``, ``data``, ``network`` (its label), ``ours``: which network; and
-  ``changed``, the settings in which its runs differ from the row's protocol (a tuple of texts such
-  as ``"data.fraction=0.1"``), with ``fraction`` where it is the only one;
+* ``table``, ``row``, ``variant``, ``data``, ``network`` (its label): which network; of tables also
+  ``ours`` and ``changed``, the settings in which its runs differ from the row's protocol (a tuple
+  of texts such as ``"data.fraction=0.1"``), with ``fraction`` where it is the only one;
 * ``metric``, ``figure`` (which one of the result, such as ``test.last.batches``), ``parameters``,
   ``lr``, ``epochs``, ``seconds_per_epoch``, ``peak_memory``, ``commits``, ``folds``;
 * ``seeds``, ``values`` and ``entries`` (tuples, one item for each run), and over them ``mean``,
@@ -13,9 +13,9 @@ r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each
   episodes), and ``validation``;
 * ``paper_mean``, ``paper_sd``, ``difference`` (measured minus printed), ``off`` (the limits that it
   exceeds), ``held_out`` and ``held_out_sd``: of the paper's rows;
-* ``host`` (the label of the network that it is compared with), ``paired`` (their difference over
-  the seeds that both have), ``low`` and ``high`` (its 95 % interval), ``pairs`` and ``paired_over``
-  (``"seed"`` or ``"fold"``), and ``verdict``.
+* ``host`` (the network that it is compared with), ``paired`` (their difference over the seeds that
+  both have), ``low`` and ``high`` (its 95 % interval), ``pairs`` and ``paired_over`` (``"seed"`` or
+  ``"fold"``), and ``verdict``.
 
 What is not known is NaN in a column of numbers, and empty in one of texts.
 """
@@ -27,22 +27,20 @@ from typing import Any
 import pandas as pd
 
 from fognn.experiments.differences import (
+    NONE,
     estimate,
+    figure_of,
     paired_difference,
-    pluralize,
-    score_of,
+    value_of,
     verdict_of,
 )
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
 from fognn.experiments.protocols import config_of
 from fognn.experiments.rows import TABLES, get_row
 from fognn.experiments.search import SEARCHED, choices_of, without_trials
-from fognn.experiments.tables import host_variant, is_host, label_of, plan, row_named, variant_of
+from fognn.experiments.tables import is_host, label_of, plan, same_variant, slug_of
 from fognn.training.settings import flat
 from fognn.utils import checks
-
-# Settings that may differ between the runs of a row: the seed, and the machine.
-_IGNORED = ("seed", "machine.", "data.folder")
 
 
 def table_frame(
@@ -90,22 +88,26 @@ def frame_of(
     # A variant of a later version is not in the plan, and comes after those that are.
     order = sorted(groups, key=lambda g: (places[g[0], ""], places.get(g[:2], len(places)), g[2]))
     lines = [_line(table, *group, groups[group], at, over) for group in order]
-    base = None if minus is None else _base(minus, table, lines)
+    if minus is not None:
+        named = {
+            slug_of(line["row"], line["variant"]): line
+            for line in lines
+            if line["entries"] and not line["changed"]
+        }
+        checks.known("table", "minus", minus, named)
     for line in lines:
-        if base is None:
+        if minus is None:
             add_difference(line, *_pair(line, lines), at, over)
         else:
+            base = named[minus]
             other = base if line is not base and line["data"] == base["data"] else None
             add_difference(line, other, False, at, over)
-    return typed(lines)
+    return _typed(lines)
 
 
 def _changes(entry: LedgerEntry) -> tuple[str, ...]:
     r"""Returns the settings in which a run differs from the protocol of its row."""
-    mine, theirs = (
-        {k: v for k, v in flat(one.to_dict()).items() if not k.startswith(_IGNORED)}
-        for one in (entry.run, entry.table_run.protocol)
-    )
+    mine, theirs = flat(entry.run.identity()), flat(entry.table_run.protocol.identity())
     names = dict.fromkeys([*mine, *theirs])
     return tuple(f"{k}={mine.get(k)}" for k in names if mine.get(k) != theirs.get(k))
 
@@ -158,21 +160,19 @@ def figures_of(entries: Sequence[LedgerEntry], at: str, over: str) -> dict[str, 
     if len(set(seeds)) < len(seeds):
         twice = ", ".join(entry.key for entry in entries)
         raise ValueError(f"two runs of a network have the same seed and settings: {twice}")
-    scores = [score_of(result, at, over) for result in results]
-    values = tuple(score["value"] for score in scores)
+    split, at, over = figure_of(results[0], at, over) if results else ("", at, over)
+    values = tuple(value_of(result, at, over) for result in results)
     mean, sd, *_ = estimate(values) if values else (None, None)
-    shown = scores[0] if scores else None
     folded = [result["spread"] for result in results if result.get("spread")]
-    spreads = [spread[shown["at"]][shown["over"]] for spread in folded if shown]
     held_out = [result for result in results if result["test"] is None]
     folds = min((len(result.get("folds") or ()) for result in results), default=0)
     interval = None
-    if shown and len(scores) == 1 and not spreads and shown["over"] == "items":
-        interval = results[0][shown["split"]][shown["at"]].get("interval")
-    sd = _mean(spreads) if spreads else sd
+    if len(results) == 1 and not folded and over == "items":
+        interval = results[0][split][at].get("interval")
+    sd = _mean([spread[at][over] for spread in folded]) if folded else sd
     commits = dict.fromkeys(str(result.get("commit")) for result in results)
     return {
-        "figure": ".".join((shown["split"], shown["at"], shown["over"])) if shown else "",
+        "figure": f"{split}.{at}.{over}" if results else "",
         "parameters": results[0]["parameters"] if results else None,
         "lr": entries[0].config["training"]["lr"] if entries else None,
         "mean": mean,
@@ -222,21 +222,12 @@ def _pair(
     hosts = []
     for host in same:
         own = get_row(host["row"])
-        alike = variant_of(own, host["variant"]) == host_variant(paper, line["variant"])
+        alike = same_variant(own, host["variant"], paper, line["variant"])
         if is_host(own, paper) and (alike or not (host["variant"] or line["variant"])):
             # Both may have different learning rates and decays, each from its own search; a host
             # with equal ones is preferred.
             hosts.append((alike, host["changed"] == line["changed"], host))
     return max(hosts, key=lambda found: found[:2], default=(None,))[-1], False
-
-
-def _base(minus: str, table: str, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    row, variant = row_named(table, minus)
-    for line in lines:
-        named = (line["row"], line["variant"], line["changed"]) == (row, variant, ())
-        if named and line["entries"]:
-            return line
-    raise ValueError(f"table: minus must be a row with runs, got {minus!r}, which has none")
 
 
 def add_difference(
@@ -254,71 +245,61 @@ def add_difference(
     line["verdict"] = verdict_of(found, line["metric"], decides) if found else ""
 
 
-_COUNTS = ("parameters", "pairs", "peak_memory")
-_NUMBERS = (
-    *("fraction", "paper_mean", "paper_sd", "mean", "sd", "interval", "held_out", "held_out_sd"),
-    *("difference", "paired", "low", "high", "epochs", "seconds_per_epoch", "lr", "validation"),
-)
-
-
-def typed(lines: Sequence[dict[str, Any]]) -> pd.DataFrame:
+def _typed(lines: Sequence[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(lines)
-    kinds = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "Int64")
+    kinds = dict.fromkeys([name for name in frame if frame[name].isna().all()], "float64")
+    kinds |= dict.fromkeys(("parameters", "pairs", "peak_memory"), "Int64")
     return frame.astype({name: kind for name, kind in kinds.items() if name in frame})
 
 
-_CSV = [
-    *("table", "data", "network", "ours", "figure", "parameters", "paper_mean", "paper_sd"),
-    *("mean", "sd", "sd_over", "interval", "held_out", "held_out_sd", "seeds", "values"),
-    *("difference", "off", "paired", "low", "high", "pairs", "epochs", "seconds_per_epoch"),
-    "commits",
-]
+_OWN = ("model.", *SEARCHED)  # in which a host and the host with FOG may differ
 
 
-def table_csv(frame: pd.DataFrame, difference: str) -> str:
-    r"""Returns a :func:`table_frame` as csv with all digits; what is not known is empty. The paired
-    difference is named as in ``"FOG - host"``."""
-    shown = frame[_CSV].copy()
-    shown["ours"] = shown["ours"].map({True: "yes", False: "no"})
-    shown["seeds"] = [" ".join(map(str, seeds)) for seeds in frame["seeds"]]
-    shown["values"] = [" ".join(map(repr, values)) for values in frame["values"]]
-    counts = zip(frame["pairs"], frame["paired_over"], strict=True)
-    shown["pairs"] = ["" if pd.isna(n) else pluralize(int(n), over) for n, over in counts]
-    shown = shown.rename(columns={"paired": difference.lower().replace(" - ", "_minus_")})
-    return str(shown.to_csv(index=False, lineterminator="\n")).rstrip("\n")
+def networks_frame(
+    entries: Sequence[LedgerEntry], at: str = "best", over: str = "items"
+) -> pd.DataFrame:
+    r"""Returns the networks of some runs, each with the difference to its host: by default the
+    figures of the network that :func:`fognn.load` returns, at the best validation epoch, over
+    items.
 
-
-# The figures of a comparison: those of the network that fognn.load and fognn predict take.
-COMPARE_AT, COMPARE_OVER = "best", "items"
-# Settings in which the networks of a comparison may differ: their own, and the chosen rate.
-_OWN = ("model.", "training.lr", "seed", "machine.", "data.folder")
-
-
-def compare_frame(entries: Sequence[LedgerEntry]) -> pd.DataFrame:
-    r"""Returns the networks of a comparison from its runs with the chosen learning rates, each with
-    the difference to its host: the figures at the best validation epoch, over items. The column
-    ``note`` tells a network from the same one in another comparison of the same name."""
-    groups: dict[tuple[str, str, str], list[LedgerEntry]] = {}
+    Runs that differ only in their seed or in the machine are one network. The names of networks
+    with the same label also have the settings in which they differ. A host and the host with FOG
+    are compared if they differ in nothing but the network, learning rate and weight decay.
+    """
+    groups: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
-        common = {k: v for k, v in flat(entry.config).items() if not k.startswith(_OWN)}
-        groups.setdefault((str(sorted(common.items())), entry.row, entry.variant), []).append(entry)
-    budgets: dict[str, set[tuple[str, str]]] = {}
-    for training, row, _ in groups:
-        budgets.setdefault(row.rpartition("-")[0], set()).add((training, row))
-    lines = {}
-    for group, own in groups.items():
-        host, _, budget = group[1].rpartition("-")
-        several = len(budgets[host]) > 1
-        lines[group] = {
-            **{name: getattr(own[0], name) for name in ("table", "row", "variant", "data")},
-            "network": own[0].label,
-            "note": f"{int(budget or 0):,} parameters" if several else "",
-            "metric": own[0].result["metric"],
-            **figures_of(own, COMPARE_AT, COMPARE_OVER),
-        }
-    for (training, row, variant), line in lines.items():
-        alone = lines.get((training, row, "")) if variant else None
-        add_difference(line, alone, False, COMPARE_AT, COMPARE_OVER)
-        if alone and not line["host"]:
-            line |= {"host": alone["network"], "verdict": "not measured"}
-    return typed(list(lines.values()))
+        groups.setdefault(str(_settings(entry)), []).append(entry)
+    firsts = [own[0] for own in groups.values()]
+    lines = []
+    for own in groups.values():
+        first, mine = own[0], _settings(own[0])
+        alike = [_settings(other) for other in firsts if other.label == first.label]
+        names = [name for name in mine if len({one.get(name, NONE) for one in alike}) > 1]
+        note = ", ".join(f"{name} {mine[name]}" for name in names)
+        line = {name: getattr(first, name) for name in ("table", "row", "variant", "data")}
+        line["network"] = f"{first.label} ({note})" if note else first.label
+        line["metric"] = first.result["metric"]
+        lines.append(line | figures_of(own, at, over))
+    for line in lines:
+        add_difference(line, _host(line, lines), False, at, over)
+    return _typed(lines)
+
+
+def _settings(entry: LedgerEntry) -> dict[str, str]:
+    r"""Returns the settings that make a network what it is, as text."""
+    found = sorted(flat(entry.run.identity()).items())
+    return {name: str(value) for name, value in found if name != "seed"}
+
+
+def _host(line: dict[str, Any], lines: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    fog = line["entries"][0]
+    mine = _settings(fog)
+    found = []
+    for other in lines:
+        host = other["entries"][0]
+        theirs = _settings(host)
+        differing = [name for name in mine | theirs if mine.get(name) != theirs.get(name)]
+        named = fog.model == f"{host.model}+fog" or (fog.variant, host.variant) == ("fog", "")
+        if named and host.row == fog.row and all(n.startswith(_OWN) for n in differing):
+            found.append((-len(differing), other))
+    return max(found, key=lambda pair: pair[0], default=(0, None))[1]

@@ -2,7 +2,7 @@ r"""The runs of the tables of the paper and of our own."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -94,12 +94,12 @@ class TableRun(Run):
     @property
     def slug(self) -> str:
         r"""The short name of its row and variant, unique in the table, such as ``"gcn-sym"``."""
-        return _slug(self.paper, self.variant)
+        return slug_of(self.row, self.variant)
 
     @property
     def name(self) -> str:
-        r"""The slug with the seed, such as ``"gcn-sym-seed0"``; if the run differs from the row's
-        protocol, with a digest of its settings."""
+        r"""The slug with the seed; if the run differs from the row's protocol, with a digest of its
+        settings."""
         name = f"{self.slug}-seed{self.config.seed}"
         return name if self.follows_protocol else f"{name}-{self.config.digest()}"
 
@@ -111,19 +111,15 @@ def runs_of(config: Config) -> list[TableRun]:
     r"""Returns the runs of the tables with this configuration: none, one, or several, because
     tables 3 and 6 and the controls share rows."""
     found = _known_runs().get(config.with_values({"seed": 0}).digest(), ())
-    return [
-        TableRun(table, row.id, variant, label_of(row, variant), config)
-        for table, row, variant in found
-    ]
+    return [replace(run, config=config) for run in found]
 
 
 @cache
-def _known_runs() -> dict[str, list[tuple[str, Row, str]]]:
-    found: dict[str, list[tuple[str, Row, str]]] = {}
+def _known_runs() -> dict[str, list[TableRun]]:
+    found: dict[str, list[TableRun]] = {}
     for table in TABLES:
-        for row, variant in _candidates(table):
-            digest = config_of(row, 0, **_settings(variant)).digest()
-            found.setdefault(digest, []).append((table, row, variant))
+        for run in _first_runs(table):
+            found.setdefault(run.config.digest(), []).append(run)
     return found
 
 
@@ -136,13 +132,19 @@ def run_folder(config: Config, root: str | Path = "runs") -> Path:
 
 def other_key(config: Config) -> str:
     r"""Returns the key, and the folder, of a run that is not in the tables."""
+    model = config.model.name.removeprefix(PYTHON)
+    run = f"{data_slug(config)}/{model}-seed{config.seed}-{config.digest()}"
+    return run.lower()
+
+
+def data_slug(config: Config) -> str:
+    r"""Returns the name of the data of a run without prefixes, folders and suffixes."""
     name = config.data.name
     if is_pyg_name(name):
-        name = name.removeprefix(PREFIX).replace("/", "-")
-    elif is_user_data(config.data) and not is_python_name(name):
-        name = Path(name.removesuffix(".gz")).stem
-    run = f"{config.model.name}-seed{config.seed}-{config.digest()}"
-    return f"{name}/{run}".replace(PYTHON, "").lower()
+        return name.removeprefix(PREFIX).replace("/", "-")
+    if is_user_data(config.data) and not is_python_name(name):
+        return Path(name.removesuffix(".gz")).stem
+    return name.removeprefix(PYTHON)
 
 
 def portable(config: Config) -> Config:
@@ -176,68 +178,50 @@ def plan(
     changes |= {name: value for name, value in given.items() if value is not None}
     if isinstance(seeds, int):
         seeds = range(checks.positive_int("plan", "seeds", seeds))
-    chosen = _candidates(table, ours)
+    chosen = [run for run in _first_runs(table) if ours or not run.variant]
     if models is not None:
-        chosen = _filtered("plan", "models", chosen, models)
+        chosen = _filtered(chosen, models)
     return [
-        TableRun(
-            table,
-            row.id,
-            variant,
-            label_of(row, variant),
-            config_of(row, seed, **_settings(variant)).with_values(changes),
-        )
+        replace(run, config=run.config.with_values(changes | {"seed": seed}))
         for seed in seeds
-        for row, variant in chosen
+        for run in chosen
     ]
 
 
-def _candidates(table: str, ours: bool = True) -> list[tuple[Row, str]]:
-    r"""Returns the rows of a table, each followed by its variant."""
+def _first_runs(table: str) -> list[TableRun]:
+    r"""Returns the runs of a table with seed 0: each row, followed by its variant."""
     checks.known("plan", "table", table, TABLES)
     found = rows_of(table)
     # Table 6 has no hosts to compare a variant with, so it has no variants.
     hosts = {(row.dataset, row.model) for row in found}
-    chosen = []
+    runs = []
     for row in found:
+        variants = [""]
         host = row.model.removesuffix("+FOG")
-        chosen.append((row, ""))
-        if not ours or row.table is None or (row.dataset, host) not in hosts:
-            continue
-        if row.few_shot:
-            chosen += [(row, _FEW_SHOT_VARIANT)] if row.model.endswith("FOG") else []
-        elif row.model in _VARIANTS or host in _VARIANTS:
-            chosen.append((row, _VARIANTS.get(row.model) or _VARIANTS[host]))
-    return chosen
+        if row.table is not None and (row.dataset, host) in hosts:
+            if row.few_shot and row.model.endswith("FOG"):
+                variants.append(_FEW_SHOT_VARIANT)
+            elif row.model in _VARIANTS or host in _VARIANTS:
+                variants.append(_VARIANTS.get(row.model) or _VARIANTS[host])
+        for variant in variants:
+            config = config_of(row, 0, **_settings(variant))
+            runs.append(TableRun(table, row.id, variant, label_of(row, variant), config))
+    return runs
 
 
-def row_named(table: str, name: str) -> tuple[str, str]:
-    r"""Returns the id and the variant of the one row that a name selects, see :func:`plan`."""
-    found = _filtered("table", "minus", _candidates(table), [name])
-    if len(found) > 1:
-        slugs = ", ".join(_slug(*chosen) for chosen in found)
-        raise ValueError(f"table: minus must be one row, got {name!r}, which are {slugs}")
-    ((row, variant),) = found
-    return row.id, variant
-
-
-def _filtered(
-    owner: str, argument: str, candidates: list[tuple[Row, str]], patterns: Sequence[str]
-) -> list[tuple[Row, str]]:
-    names = {chosen: _names(*chosen) for chosen in candidates}
-    found: set[tuple[Row, str]] = set()
-    for pattern in patterns:
-        fits = {c for c in candidates if any(fnmatchcase(n, pattern.lower()) for n in names[c])}
+def _filtered(runs: Sequence[TableRun], patterns: Sequence[str]) -> list[TableRun]:
+    names = {run.slug: [run.slug] for run in runs}
+    for run in runs:
+        if not run.variant:  # a row is also named by its network
+            names[run.slug].append(run.paper.model.lower())
+    found: set[str] = set()
+    for pattern in map(str.lower, patterns):
+        fits = {slug for slug, own in names.items() if any(fnmatchcase(n, pattern) for n in own)}
         if not fits:
             known = dict.fromkeys(name for own in names.values() for name in own)
-            checks.known(owner, argument, pattern, known)
+            checks.known("plan", "models", pattern, known)
         found |= fits
-    return [chosen for chosen in candidates if chosen in found]
-
-
-def _names(row: Row, variant: str) -> list[str]:
-    named = [_slug(row, variant), _slug(row, variant_of(row, variant))]
-    return named + ([] if variant else [row.model.lower()])
+    return [run for run in runs if run.slug in found]
 
 
 def _settings(variant: str) -> dict[str, str]:
@@ -245,8 +229,9 @@ def _settings(variant: str) -> dict[str, str]:
     return {name: value} if name else {}
 
 
-def _slug(row: Row, variant: str) -> str:
-    slug, value = row.id.partition("/")[2], variant.partition("=")[2]
+def slug_of(row: str, variant: str) -> str:
+    r"""Returns the name of a row, or of our variant of it, without its table: ``"gcn-sym"``."""
+    slug, value = row.partition("/")[2], variant.partition("=")[2]
     return f"{slug}-{value}" if value else slug
 
 
@@ -267,19 +252,6 @@ def label_of(row: Row, variant: str) -> str:
     return f"{name} ({variant})" if variant else name
 
 
-def variant_of(row: Row, variant: str) -> str:
-    r"""Returns the setting in which a row and our variant of it differ, such as ``"norm=sym"``:
-    that of the variant, or the norm of the row; empty if it has none."""
-    norm = model_settings(row).get("norm")
-    return variant or (f"norm={norm}" if norm else "")
-
-
-def host_variant(row: Row, variant: str) -> str:
-    r"""Returns :func:`variant_of` for the same network without FOG, which does not have the
-    variants of FOG alone."""
-    return variant_of(row, "" if variant == _FEW_SHOT_VARIANT else variant)
-
-
 def is_host(host: Row, row: Row) -> bool:
     r"""Whether the first row is that of the same network without FOG, and not a control."""
     return (
@@ -287,3 +259,16 @@ def is_host(host: Row, row: Row) -> bool:
         and (host.dataset, host.inputs) == (row.dataset, row.inputs)
         and not host.reference
     )
+
+
+def same_variant(host: Row, variant: str, row: Row, own: str) -> bool:
+    r"""Whether a variant of a host has the same setting as a variant of a row with FOG, so that FOG
+    alone is their difference: that of the variant, or the norm of the row."""
+    # The host does not have the variants of FOG.
+    shared = "" if own == _FEW_SHOT_VARIANT else own
+    return _setting(host, variant) == _setting(row, shared)
+
+
+def _setting(row: Row, variant: str) -> str:
+    norm = model_settings(row).get("norm")
+    return variant or (f"norm={norm}" if norm else "")

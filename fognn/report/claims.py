@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 
 from fognn.experiments.differences import (
-    CLAIMS,
     METRICS,
     NONE,
     Difference,
@@ -36,6 +35,17 @@ RULE = (
     "where learning rates are unequal, a difference is not FOG's alone (fognn table rates has "
     "ZINC's pairs with equal tries)."
 )
+# What a verdict of verdict_of means for a claim of the paper, in the
+# order in which they decide: one comparison that is worse is enough, all must be better.
+CLAIMS = {
+    "worse": "does not hold here",
+    "maybe worse": "seen the other way, not sure",
+    "inconclusive": "inconclusive",
+    "maybe better": "seen, not sure",
+    "partly": "holds where measured",
+    "better": "holds here",
+    "not measured": "not measured yet",
+}
 Frames = Mapping[str, pd.DataFrame]
 
 
@@ -86,7 +96,7 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        r"""One of :obj:`fognn.experiments.differences.CLAIMS`."""
+        r"""One of :obj:`CLAIMS`."""
         each = {comparison.verdict for comparison in self.comparisons}
         if each == {"better", "not measured"}:
             return "partly"

@@ -8,30 +8,27 @@ from typing import Any
 import pandas as pd
 
 from fognn.experiments.differences import (
-    CLAIMS,
     METRICS,
     NONE,
-    difference_of,
     joined,
+    networks_table,
     pluralize,
     sentence_of,
 )
 from fognn.experiments.ledger import LedgerEntry, ledger_entry, ledger_of, readable
-from fognn.experiments.results import add_difference, figures_of, typed
+from fognn.experiments.results import networks_frame
 from fognn.experiments.rows import TABLES
-from fognn.report.claims import RULE, Judgement, judge, read_frames
+from fognn.report.claims import CLAIMS, RULE, Judgement, judge, read_frames
 from fognn.report.data import statistics_rows
 from fognn.report.forms import Table, capital, check_output, write_pages
 from fognn.report.plots import curves_figure, effect_figure, results_figure
-from fognn.report.tables import comparisons_table, paper_tables, rates_tables, read_comparisons
-from fognn.training.settings import flat
+from fognn.report.rates import rates_tables
+from fognn.report.tables import comparisons_table, paper_tables, read_comparisons
 
 Page = tuple[str, str, dict[str, Any]]  # name, template, context
 Part = dict[str, Any]  # of a page: a table, figures, runs
 _CLAIM = ["better, says the paper", "than", "advantage here", "95 % interval", "pairs"]
 _CLAIM += ["in the paper", "learning rates"]
-# Settings that do not make two runs different: the seed and the machine.
-_SAME = ("seed", "machine.", "data.folder")
 
 
 def build_site(results: str | Path, output: str | Path) -> Path:
@@ -197,77 +194,22 @@ def _runs_page(entries: Sequence[LedgerEntry], title: str) -> dict[str, Any]:
         groups.setdefault((entry.data, entry.result["metric"]), []).append(entry)
     parts, says = [], []
     for number, ((data, _), own) in enumerate(groups.items()):
-        frame = _runs_frame(own)
+        frame = networks_frame(own, "last", "batches")
         says += [sentence_of(frame)] if (frame["host"] != "").any() else []
         parts.append(_networks(frame, number, data if len(groups) > 1 else ""))
     summary = " ".join(says) or f"{pluralize(len(entries), 'run')}."
     return _page(title, parts, summary=summary, claims=[], more=[])
 
 
-def _runs_frame(entries: Sequence[LedgerEntry]) -> pd.DataFrame:
-    r"""Returns a row for each network, with columns as in :mod:`fognn.experiments.results`. Runs
-    that differ only in their seed or in the machine are one row. A network with FOG is compared
-    with the host that has the most settings in common; two other rows with each other."""
-    groups: dict[str, list[LedgerEntry]] = {}
-    for entry in entries:
-        groups.setdefault(str(_settings(entry)), []).append(entry)
-    lines: list[dict[str, Any]] = []
-    for own in groups.values():
-        alike = pd.DataFrame(
-            [_settings(g[0]) for g in groups.values() if g[0].label == own[0].label]
-        )
-        names = [name for name in alike if alike[name].nunique(dropna=False) > 1]
-        note = ", ".join(f"{name} {_settings(own[0]).get(name, NONE)}" for name in names)
-        lines.append(
-            {
-                **{"table": "runs", "row": "", "data": own[0].data, "ours": False, "note": note},
-                **{"network": own[0].label, "metric": own[0].result["metric"]},
-                **figures_of(own, "last", "batches"),
-            }
-        )
-    for number, line in enumerate(lines):
-        model, mine = line["entries"][0].model, _settings(line["entries"][0]).items()
-        hosts = [other for other in lines if model == f"{other['entries'][0].model}+fog"]
-        if not hosts and number == 1 and len(lines) == 2 and not lines[0].get("host"):
-            hosts = lines[:1]
-        host = max(
-            hosts, key=lambda h: len(mine & _settings(h["entries"][0]).items()), default=None
-        )
-        add_difference(line, host, False, "last", "batches")
-    return typed(lines)
-
-
-def _settings(entry: LedgerEntry) -> dict[str, str]:
-    r"""Returns the settings that make a run what it is, as text."""
-    found = sorted(flat(entry.config).items())
-    return {name: str(value) for name, value in found if not name.startswith(_SAME)}
-
-
 def _networks(frame: pd.DataFrame, number: int, title: str) -> Part:
     r"""Returns the part of networks that are no rows of a table."""
-    notes = frame["note"].map(lambda note: f" ({note})" if note else "")
-    shown = frame.assign(network=frame["network"] + notes)
-    hosted = shown["host"].map(dict(zip(frame["network"], shown["network"], strict=True)))
-    shown["host"] = hosted.fillna("")
-    metric, first = METRICS[frame["metric"].iloc[0]], frame.iloc[0]
-    split = "validation" if first["figure"].startswith("val") else "test"
-    header = ["network", "parameters", "learning rate", f"{split} {metric.axis}", "seeds"]
-    header += ["difference", "95 % interval", "verdict", "epochs", "s/epoch"]
-    rows = []
-    for line in shown.itertuples():
-        found = difference_of(line)
-        row = [line.network, f"{line.parameters:,}", f"{line.lr:g}"]
-        row += [metric.figure(line.mean, line.sd), str(len(line.seeds))]
-        row += [NONE if found is None else metric.signed(found.value)]
-        row += [(metric.interval(found.low, found.high) if found else "") or NONE]
-        row += [line.verdict or NONE, f"{line.epochs:.0f}", f"{line.seconds_per_epoch:.2f}"]
-        rows.append(row)
-    about = [f"{capital(metric.direction)}; ± is the standard deviation over seeds (or folds)."]
+    metric, cells = METRICS[frame["metric"].iloc[0]], networks_table(frame)
+    notes = [f"{capital(metric.direction)}; ± is the standard deviation over seeds (or folds)."]
     if (frame["paired_over"] == "fold").any():
-        about.append("Folds share training data, so their intervals are too narrow.")
-    return _part(
-        shown, number, Table(f"{first['data']}: {metric.axis}", header, rows, about), title
-    )
+        notes.append("Folds share training data, so their intervals are too narrow.")
+    name = f"{frame['data'].iloc[0]}: {metric.axis}"
+    table = Table(name, list(cells), cells.to_numpy().tolist(), notes)
+    return _part(frame, number, table, title)
 
 
 def _comparison(

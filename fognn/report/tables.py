@@ -11,19 +11,19 @@ from fognn.experiments.differences import (
     METRICS,
     NONE,
     Difference,
-    Metric,
     difference_of,
     pluralize,
 )
 from fognn.experiments.ledger import COMPARE, ledger_of, readable
-from fognn.experiments.results import compare_frame, table_csv, table_frame
+from fognn.experiments.results import networks_frame, table_frame
 from fognn.experiments.rows import TABLES, get_row, name_of, rows
-from fognn.experiments.search import choices_of, rates_frame
+from fognn.experiments.search import choices_of
 from fognn.experiments.tables import label_of
 from fognn.models import list_models
 from fognn.report.claims import claims_table, read_frames
 from fognn.report.forms import FORMS, Table, text_table
 from fognn.report.notes import notes_of
+from fognn.report.rates import rates_tables
 from fognn.training import Predictions
 from fognn.utils import checks
 
@@ -53,7 +53,7 @@ def report_table(
     frame = table_frame(table, results, at, over, minus)
     difference = TABLES[table].difference if minus is None else f"row - {minus}"
     if form == "csv":
-        return table_csv(frame, difference)
+        return _table_csv(frame, difference)
     found = paper_tables(frame, at, over, difference)
     return "\n\n".join(one.to(form) for one in found)
 
@@ -83,6 +83,27 @@ def paper_tables(
         notes = notes_of(lines, at, over, numbers, difference)
         found.append(Table(title, header, cells, notes, range(1, len(header))))
     return found
+
+
+_CSV = [
+    *("table", "data", "network", "ours", "figure", "parameters", "paper_mean", "paper_sd"),
+    *("mean", "sd", "sd_over", "interval", "held_out", "held_out_sd", "seeds", "values"),
+    *("difference", "off", "paired", "low", "high", "pairs", "epochs", "seconds_per_epoch"),
+    "commits",
+]
+
+
+def _table_csv(frame: pd.DataFrame, difference: str) -> str:
+    r"""Returns a :func:`table_frame` as csv with all digits; what is not known is empty. The paired
+    difference is named as in ``"FOG - host"``."""
+    shown = frame[_CSV].copy()
+    shown["ours"] = shown["ours"].map({True: "yes", False: "no"})
+    shown["seeds"] = [" ".join(map(str, seeds)) for seeds in frame["seeds"]]
+    shown["values"] = [" ".join(map(repr, values)) for values in frame["values"]]
+    counts = zip(frame["pairs"], frame["paired_over"], strict=True)
+    shown["pairs"] = ["" if pd.isna(n) else pluralize(int(n), over) for n, over in counts]
+    shown = shown.rename(columns={"paired": difference.lower().replace(" - ", "_minus_")})
+    return str(shown.to_csv(index=False, lineterminator="\n")).rstrip("\n")
 
 
 def _cells(
@@ -131,66 +152,6 @@ def _paired(found: Difference | None, digits: int) -> str:
     return f"{text}, {found.note}"
 
 
-# --- learning rates ---
-
-_RATES = ["host", "paper: host, FOG", "FOG − host", "chosen: host, FOG"]
-_RATES += ["FOG − host, equal tries", "due to settings", "tries each"]
-
-
-def rates_tables(results: Path) -> list[Table]:
-    r"""Returns how much of each gain is due to learning rates, a table for each with a search."""
-    searched = [name for name in TABLES if choices_of(name, results).path.exists()]
-    found = []
-    for name in searched or ["zinc"]:
-        frame = rates_frame(name, results)
-        metric = METRICS[frame["metric"].iloc[0]]
-        title = (
-            f"{TABLES[name].title}: {metric.axis}, {metric.direction}; how much of each gain is "
-            "due to settings? Ours, not in the paper."
-        )
-        note = (
-            "Settings: learning rate, and after a slash the weight decay, if there is one. The "
-            "paper gives hosts and hosts with FOG different ones. Chosen: by validation over "
-            "items, each run at its best epoch, the first seed, among the same tries for both "
-            f"(fognn reproduce {name} --search). Due to settings: the first difference minus the "
-            "second, over the seeds that have both; nothing, if the paper's settings are chosen. "
-            "Intervals are of 95 %, by Student's t; one seed has none."
-        )
-        cells = [_rates(line, metric) for line in frame.itertuples()]
-        found.append(Table(title, _RATES, cells, [note], range(1, len(_RATES))))
-    return found
-
-
-def _rates(line: Any, metric: Metric) -> list[str]:
-    own = f"{_setting(line.own_host)}; {_setting(line.own_fog)}"
-    chosen = f"{_setting(line.chosen_host)}; {_setting(line.chosen_fog)}"
-    settings = _difference(line.settings, metric)
-    return [
-        line.network,
-        own,
-        _difference(line.printed, metric),
-        chosen,
-        _difference(line.fair, metric),
-        "nothing" if line.settings and own == chosen else settings,
-        line.tries or NONE,
-    ]
-
-
-def _setting(setting: tuple[float, float] | None) -> str:
-    if setting is None:
-        return "not run"
-    lr, decay = setting
-    return f"{lr:g}" if decay == 0 else f"{lr:g} / {decay:g}"
-
-
-def _difference(found: Difference | None, metric: Metric) -> str:
-    if found is None:
-        return "not run"
-    interval = metric.interval(found.low, found.high)
-    text = f"{metric.signed(found.value)} {interval}".rstrip()
-    return f"{text}, {pluralize(found.pairs, found.over)}"
-
-
 # --- comparisons of fognn compare ---
 
 _COMPARE = ["data", "host", "metric", "alone", "with FOG", "FOG − host", "95 % interval", "over"]
@@ -203,7 +164,7 @@ def read_comparisons(results: Path) -> dict[str, pd.DataFrame]:
         table = COMPARE + file.stem
         choices = choices_of(table, results).entries()
         if entries := chosen_entries(ledger_of(table, results).entries(), choices):
-            found[file.stem] = compare_frame(entries)
+            found[file.stem] = networks_frame(entries)
     return found
 
 
@@ -213,10 +174,8 @@ def comparisons_table(frames: Mapping[str, pd.DataFrame]) -> Table:
     cells = []
     for name, frame in frames.items():
         lines: list[Any] = list(frame.itertuples())
-        alone = {(line.network, line.note): line for line in lines if not line.host}
-        for line in lines:
-            if line.host and (line.host, line.note) in alone:
-                cells.append([name, *_compared(alone[line.host, line.note], line)])
+        known = {line.network: line for line in lines}
+        cells += [[name, *_compared(known[line.host], line)] for line in lines if line.host]
     notes = [
         "The test split at the best validation epoch, mean ± standard deviation; higher is better "
         "for accuracy and ROC-AUC, lower for MAE and RMSE. The difference is between runs of the "
@@ -229,13 +188,11 @@ def comparisons_table(frames: Mapping[str, pd.DataFrame]) -> Table:
 
 def _compared(host: Any, fog: Any) -> list[str]:
     metric, found = METRICS[fog.metric], difference_of(fog)
-    name = f"{host.network} ({fog.note})" if fog.note else host.network
+    assert found is not None  # a network with a host has a difference
     figures = [metric.figure(line.mean, line.sd) for line in (host, fog)]
-    if found is None:
-        return [name, metric.axis, *figures, NONE, NONE, NONE]
     gap = metric.signed(found.value) + " *" * (fog.verdict in ("better", "worse"))
     interval = metric.interval(found.low, found.high) or NONE
-    return [name, metric.axis, *figures, gap, interval, pluralize(found.pairs, found.over)]
+    return [host.network, metric.axis, *figures, gap, interval, pluralize(found.pairs, found.over)]
 
 
 # --- the list of networks ---

@@ -103,10 +103,8 @@ def test_few_seeds_and_networks_that_fail(fake: Fake) -> None:
     assert "one or two seeds decide nothing" in one.sentence
     fake(lambda run: "no luck" if fog(run) or run.config.training.lr == 0.003 else (0.1, 0.4))
     failed = fognn.compare("graphs.npz", ["gin"], 1, 6000, quiet=True, name="failing")
-    assert failed.notes == (
-        "GIN failed at a learning rate of 0.003, seed 0: no luck",
-        "GIN+FOG failed at all learning rates: no luck",
-    )
+    assert [note.partition(" ")[0] for note in failed.notes] == ["GIN"] + 3 * ["GIN+FOG"]
+    assert all(note.endswith("seed0): no luck") for note in failed.notes)
     assert failed.sentence.startswith("No host has runs with and without FOG")
 
 

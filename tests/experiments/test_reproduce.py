@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from kept_runs import kept_run, use_tiny_data
-from ledger_entries import entry
 from tiny_runs import metrics
 
 from fognn.experiments.ledger import kept_name, ledger_entry, ledger_of
@@ -31,16 +30,16 @@ def test_trained_then_skipped(
     tmp_path: Path, tiny_plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, results, planned = tmp_path / "runs", tmp_path / "results", tiny_plan(2)
-    assert Sweep(2, runs, results, {}).left(planned) == planned
+    assert Sweep(runs, results, {}).left(planned) == planned
     first = reproduce(planned, runs, results)
-    assert first.trained == tuple(run.key for run in planned) == tuple(keys(results))
-    assert (first.skipped, first.failed) == ((), {})
+    assert first.trained == [run.key for run in planned] == keys(results)
+    assert (first.skipped, first.failed) == ([], {})
     assert f"[2/2] {planned[1].key}: gcn on CLUSTER, seed 1: test" in capsys.readouterr().err
     for run, line in zip(planned, ledger_of("cluster", results).entries(), strict=True):
         assert line == ledger_entry(run.folder(runs), run)
     text = (results / "cluster.jsonl").read_text()
     second = reproduce(planned, runs, results)
-    assert (second.trained, second.skipped) == ((), first.trained)
+    assert (second.trained, second.skipped) == ([], first.trained)
     # Whoever lost the ledger gets it back from the folders.
     (results / "cluster.jsonl").unlink()
     assert reproduce(planned, runs, results).skipped == first.trained
@@ -56,29 +55,6 @@ def test_trained_then_skipped(
     assert commands[1:] == ["# 2 runs, 1 of them to train"]
 
 
-def test_again_trains_anew_and_keeps_what_was_there(tmp_path: Path, tiny_plan: Plan) -> None:
-    planned = tiny_plan(1)
-    folder = planned[0].folder(tmp_path / "runs")
-    reproduce(planned, tmp_path / "runs", tmp_path, quiet=True)
-    first = (folder / "result.json").read_text()
-    for number in (1, 2):
-        summary = reproduce(planned, tmp_path / "runs", tmp_path, quiet=True, again=True)
-        assert summary.trained == (planned[0].key,)
-        assert (folder.with_name(f"{folder.name}-before-{number}") / "result.json").exists()
-    assert (folder.with_name(f"{folder.name}-before-1") / "result.json").read_text() == first
-    assert keys(tmp_path) == [planned[0].key], "one line"
-
-
-def test_a_run_of_two_tables_is_trained_once(tmp_path: Path) -> None:
-    (zinc,), (wide,) = plan("zinc", ["gcn+fog"], ours=False), plan("widths", ["gcn+fog-c158"])
-    own = entry(zinc, 0.3)
-    ledger_of("zinc", tmp_path).add(own)
-    assert reproduce([wide], tmp_path / "runs", tmp_path, quiet=True).skipped == (wide.key,)
-    (copied,) = ledger_of("widths", tmp_path).entries()
-    assert (copied.key, copied.row, copied.label) == (wide.key, wide.row, wide.label)
-    assert (copied.result, copied.curve) == (own.result, own.curve)
-
-
 def test_weights_of_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_tiny_data(monkeypatch)
     runs, results = tmp_path / "runs", tmp_path / "results"
@@ -86,7 +62,7 @@ def test_weights_of_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.M
     (lower,) = plan("zinc", ["gcn+fog"], 1, ours=False)
     (wide,) = plan("widths", ["gcn+fog-c158"], [1])
     kept_run(zinc.folder(runs), zinc)
-    assert reproduce([zinc], runs, results, quiet=True).skipped == (zinc.key,)
+    assert reproduce([zinc], runs, results, quiet=True).skipped == [zinc.key]
     (line,) = ledger_of("zinc", results).entries()
     file = tmp_path / "weights" / "zinc" / "gcn+fog.safetensors"
     assert (kept_name(line), line.weights) == ("zinc/gcn+fog", sha256_of(file))
@@ -97,12 +73,10 @@ def test_weights_of_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.M
         assert ledger_of("zinc", results).entries()[0] == line
         assert ledger_of("widths", results).entries()[0].weights is None
     assert ledger_of("zinc", results).entries()[1].weights is None
-    # A lost file is written again, elsewhere if that is asked for.
+    # A lost file is written again.
     file.unlink()
     reproduce([zinc], runs, results, quiet=True)
     assert sha256_of(file) == line.weights
-    reproduce([zinc], runs, results, quiet=True, weights=tmp_path / "mine")
-    assert (tmp_path / "mine" / "zinc" / "gcn+fog.safetensors").is_file()
     # A lower seed takes its place.
     kept_run(lower.folder(runs), lower)
     reproduce([lower], runs, results, quiet=True)
@@ -125,16 +99,14 @@ def test_a_failure_is_tried_once_more_after_the_others(
     first, second, third = (run.key for run in tiny_plan(3))
     summary = reproduce(tiny_plan(3), tmp_path, tmp_path, quiet=True)
     assert order == [0, 1, 2, 0, 1]
-    assert summary.trained == (third, first)
+    assert summary.trained == [third, first]
     assert summary.failed == {second: "RuntimeError: bad luck"}
     assert f"failed twice: {second}: RuntimeError: bad luck" in str(summary)
 
 
 def test_a_search_then_its_choice(tmp_path: Path, tiny_plan: Plan) -> None:
     tries = [(1e-3, 0.0), (1e-2, 0.0)]
-    summary = reproduce(
-        tiny_plan(2), tmp_path / "runs", tmp_path, quiet=True, settings=lambda _: tries
-    )
+    summary = reproduce(tiny_plan(2), tmp_path / "runs", tmp_path, quiet=True, settings=tries)
     (choice,) = summary.choices
     assert choices_of("cluster", tmp_path).entries() == [choice]
     lines = {own.key: own for own in ledger_of("cluster", tmp_path).entries()}
@@ -202,7 +174,7 @@ def test_a_killed_worker_is_reported_and_its_run_resumed(
     first, *others = tiny_plan(1, 100) + tiny_plan(3, 2)
     runs = tmp_path / "runs"
     where = {"workers": 2, "ray": None, "shared": False}
-    with Sweep(4, runs, tmp_path, where) as sweep:
+    with Sweep(runs, tmp_path, where) as sweep:
         pids: list[int] = []
 
         def workers() -> list[int]:
@@ -214,7 +186,7 @@ def test_a_killed_worker_is_reported_and_its_run_resumed(
             os.kill(pids[0], signal.SIGKILL)
 
         thread = when_begun(first, runs, kill)
-        assert sweep.train([first]).trained == (first.key,)
+        assert sweep.train([first]).trained == [first.key]
         thread.join()
         before = workers()
         assert sorted(sweep.train(others).trained) == sorted(run.key for run in others)
@@ -224,6 +196,6 @@ def test_a_killed_worker_is_reported_and_its_run_resumed(
     assert f"{first.key} failed, will be tried again: its worker process was killed" in (
         errors := capsys.readouterr().err
     )
-    assert "[4/4]" in errors
+    assert "[3/3]" in errors
     assert metrics(first.folder(runs)) == alone(first, tmp_path / "alone")
     assert json.loads((others[0].folder(runs) / "result.json").read_text())["threads"] == 1

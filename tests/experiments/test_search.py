@@ -14,7 +14,6 @@ from fognn.experiments.search import (
     choices_of,
     choose,
     grid,
-    pair_settings,
     with_choice,
     without_trials,
 )
@@ -51,12 +50,6 @@ def test_the_papers_grid() -> None:
     # The row's own rate and decay are of the grid, and that run is not trained twice.
     for run in plan("zinc", ["*fog"], ours=False):
         assert run.key in {trial.key for trial in grid(run)}
-
-
-def test_pairs_try_the_settings_of_both() -> None:
-    gcn, fog = plan("zinc", ["gcn", "gcn+fog"], ours=False)
-    assert pair_settings(gcn) == pair_settings(fog)
-    assert {(run.paper.lr, run.paper.weight_decay) for run in (gcn, fog)} == {*pair_settings(fog)}
 
 
 @settings(max_examples=20)

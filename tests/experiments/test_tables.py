@@ -86,8 +86,6 @@ def test_what_differs_from_the_protocol_has_a_digest() -> None:
 
 
 def test_models_and_seeds() -> None:
-    # The paper's rows of GCN have a norm, too, and may be called by it.
-    assert slugs("zinc", models=["*-sym"]) == ["gcn-sym", "gcn+fog"]
     # In the table's order, each once, for any order and overlap of the names.
     assert slugs("zinc", models=["GIN", "fog", "g?n"]) == ["fog", "gcn", "gin"]
     # The name of a network selects all its rows of the paper.

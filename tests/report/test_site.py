@@ -105,9 +105,8 @@ def test_other_files_in_the_folder_stay(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "best.ckpt").write_text("weights")
     for _ in range(2):
-        write_pages(
-            tmp_path, [("index", "data", {"title": "t", "note": "", "image": "", "rows": []})]
-        )
+        context = {"title": "t", "summary": "", "claims": [], "parts_": [], "more": []}
+        write_pages(tmp_path, [("index", "table", context)])
     assert (tmp_path / "runs" / "best.ckpt").read_text() == "weights"
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "index.html").write_text("a page of the user")
