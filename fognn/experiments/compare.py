@@ -164,7 +164,8 @@ def compare(
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
     _check_data([trial for run in planned for trial in grid(run, tries)], results, opened)
     where = {"workers": workers, "ray": ray, "shared": shared}
-    with Sweep(runs, results, where, given, command=command, quiet=quiet) as sweep:
+    total = len(planned) * (len(rates) + seeds - 1)
+    with Sweep(total, runs, results, where, given, command=command, quiet=quiet) as sweep:
         chosen, choices, failed = search_rates(planned, results, sweep.train, tries)
         others = [run.with_seed(seed) for seed in range(1, seeds) for run in chosen]
         failed = failed | sweep.train(others).failed

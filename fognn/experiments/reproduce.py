@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from fognn.experiments.ledger import add_to_ledger, ledger_of
 from fognn.experiments.protocols import command_of
-from fognn.experiments.search import Choice, Setting, search_rates
+from fognn.experiments.search import Choice, Setting, search_rates, trials
 from fognn.experiments.tables import Run, TableRun
 from fognn.experiments.workers import GRACE, Answer, Pool, open_pool, problem_of
 from fognn.training import Result, Stopped
@@ -48,8 +48,9 @@ class Summary:
 @dataclass
 class Sweep:
     r"""Trains runs as :func:`reproduce` does, whose arguments it has. A context manager: its worker
-    processes stay alive from one call of :meth:`train` to the next."""
+    processes stay alive from one call of :meth:`train` to the next, and progress counts on."""
 
+    total: int  # of all calls
     runs: Path
     results: Path
     where: dict[str, Any]  # workers, ray and shared
@@ -58,6 +59,7 @@ class Sweep:
     quiet: bool = False
 
     pool: Pool | None = field(default=None, init=False)
+    done: set[str] = field(default_factory=set, init=False)  # the keys of the runs that ended
 
     def __enter__(self) -> "Sweep":
         return self
@@ -76,6 +78,7 @@ class Sweep:
             if (folder / "result.json").exists():
                 add_to_ledger(run, folder, self.results)
         summary = Summary([], [run.key for run in finished], {})
+        self.done.update(summary.skipped)
         try:
             if todo:
                 self.pool = self.pool or open_pool(**self.where, quiet=self.quiet, given=self.given)
@@ -89,7 +92,6 @@ class Sweep:
         return summary
 
     def _train(self, pool: Pool, queue: deque[Run], summary: Summary) -> None:
-        total = summary.done + len(queue)
         running: dict[Future[Answer], Run] = {}
         tried: set[str] = set()
         with StopSignals() as signals:
@@ -109,7 +111,7 @@ class Sweep:
                     if not reason:
                         add_to_ledger(run, folder, self.results)
                         summary.trained.append(run.key)
-                        self._note(f"[{summary.done}/{total}] {run.key}: {Result.read(folder)}")
+                        self._count(run, str(Result.read(folder)))
                     elif stopping or run.key not in tried:
                         tried.add(run.key)
                         queue.append(run)
@@ -117,7 +119,7 @@ class Sweep:
                             self._note(f"{run.key} failed, will be tried again: {reason}")
                     else:
                         summary.failed[run.key] = reason
-                        self._note(f"{run.key} failed twice: {reason}")
+                        self._count(run, f"failed twice: {reason}")
                 if stopping and (queue or running):
                     raise Stopped("stopped")
 
@@ -135,6 +137,10 @@ class Sweep:
             if not trained and (started or run.key not in known):
                 left.append(run)
         return left
+
+    def _count(self, run: Run, text: str) -> None:
+        self.done.add(run.key)
+        self._note(f"[{len(self.done)}/{self.total}] {run.key}: {text}")
 
     def _note(self, text: str) -> None:
         if not self.quiet:
@@ -165,8 +171,11 @@ def reproduce(
     """
     runs, results = user_path(runs), user_path(results)
     where = {"workers": workers, "ray": ray, "shared": shared}
+    total = len(planned)
+    if settings is not None:  # a trial of each row is one of its runs
+        total += len(trials(planned, settings)) - len({(run.row, run.variant) for run in planned})
     choices, failed = list[Choice](), dict[str, str]()
-    with Sweep(runs, results, where, command=command, quiet=quiet) as sweep:
+    with Sweep(total, runs, results, where, command=command, quiet=quiet) as sweep:
         if settings is not None:
             planned, choices, failed = search_rates(planned, results, sweep.train, settings)
         summary = sweep.train(planned)
@@ -177,7 +186,7 @@ def reproduce(
 
 def dry_run(planned: Sequence[Run], runs: str | Path, results: str | Path) -> str:
     r"""Returns the commands of the runs that are left, a line each. It writes nothing."""
-    left = Sweep(user_path(runs), user_path(results), {}).left(planned)
+    left = Sweep(len(planned), user_path(runs), user_path(results), {}).left(planned)
     lines = []
     for run in left:
         folder = run.folder(Path(runs))

@@ -30,7 +30,7 @@ def test_trained_then_skipped(
     tmp_path: Path, tiny_plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, results, planned = tmp_path / "runs", tmp_path / "results", tiny_plan(2)
-    assert Sweep(runs, results, {}).left(planned) == planned
+    assert Sweep(len(planned), runs, results, {}).left(planned) == planned
     first = reproduce(planned, runs, results)
     assert first.trained == [run.key for run in planned] == keys(results)
     assert (first.skipped, first.failed) == ([], {})
@@ -174,7 +174,7 @@ def test_a_killed_worker_is_reported_and_its_run_resumed(
     first, *others = tiny_plan(1, 100) + tiny_plan(3, 2)
     runs = tmp_path / "runs"
     where = {"workers": 2, "ray": None, "shared": False}
-    with Sweep(runs, tmp_path, where) as sweep:
+    with Sweep(1 + len(others), runs, tmp_path, where) as sweep:
         pids: list[int] = []
 
         def workers() -> list[int]:
@@ -196,6 +196,6 @@ def test_a_killed_worker_is_reported_and_its_run_resumed(
     assert f"{first.key} failed, will be tried again: its worker process was killed" in (
         errors := capsys.readouterr().err
     )
-    assert "[3/3]" in errors
+    assert f"[{1 + len(others)}/{1 + len(others)}]" in errors
     assert metrics(first.folder(runs)) == alone(first, tmp_path / "alone")
     assert json.loads((others[0].folder(runs) / "result.json").read_text())["threads"] == 1
