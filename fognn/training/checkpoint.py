@@ -20,7 +20,7 @@ from fognn.training.config import Config
 from fognn.training.objective import HIGHER_IS_BETTER
 from fognn.training.run_folder import Result
 from fognn.training.user_data import user_data_name
-from fognn.training.user_module import load_given, untrained_module
+from fognn.training.user_module import untrained_module
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
@@ -47,10 +47,6 @@ class State:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "State":
         r"""Builds the state from the result of :meth:`to_dict`."""
-        if content.get("batch"):
-            raise FileError(
-                "an older fognn stopped this run within an epoch: train it anew (--again)"
-            )
         rows = [
             dict(zip(content["names"], row, strict=True)) for row in content["history"].tolist()
         ]
@@ -70,17 +66,19 @@ class State:
 def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
     r"""Returns the untrained network of a run, or a copy of the user's, initialised with the run's
     seed. The caller's random state is not changed."""
+    name = config.model.name
+    if module is None and is_python_name(name):
+        raise ValueError(
+            f"network {name!r} was given as a Python object: call fognn.train with the same object "
+            "to resume its run, or fognn.load(run, module=network) to load its weights"
+        )
+    if module is not None and not is_python_name(name):
+        raise ValueError(f"module must be None for the network {name!r}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         if module is not None:
             return untrained_module(module, task, config.model.settings)
-        if is_python_name(config.model.name):
-            raise ValueError(
-                f"network {config.model.name!r} was given as a Python object: call fognn.train "
-                "with the same object to resume its run, or fognn.load(run, module=network) to "
-                "load its weights"
-            )
-        return new_model(config.model.name, task, **_arguments(config, task))
+        return new_model(name, task, **_arguments(config, task))
 
 
 def _arguments(config: Config, task: Task | None) -> dict[str, Any]:
@@ -156,7 +154,9 @@ def load(run: str | Path, checkpoint: str | None = None, module: Module | None =
             load its weights. (default: :obj:`None`)
     """
     if module is not None:
-        return load_given(module, read_checkpoint(_file(run, checkpoint)), str(run))
+        trained: Any = load_run(run, checkpoint, module)[0]
+        module.load_state_dict(trained.module.state_dict())
+        return module.eval()
     if (user_path(run) / "config.json").is_file():
         return PretrainedNet.from_pretrained(run)
     return load_run(run, checkpoint)[0]
@@ -180,7 +180,8 @@ def load_run(
             f"{checkpoint!r}"
         )
     with loading_errors(kept):
-        return rebuild({"config": weights.config, "task": weights.task, "model": weights.tensors})
+        content = {"config": weights.config, "task": weights.task, "model": weights.tensors}
+        return rebuild(content, module)
 
 
 def _file(run: str | Path, checkpoint: str | None) -> Path:
@@ -207,9 +208,6 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
             :func:`fognn.load`.
         folder (str): The folder to write, new or empty. It is written whole or not at all.
         checkpoint (str, optional): ``"best"`` or ``"last"``, as in :func:`fognn.load`.
-
-    Returns:
-        The folder.
     """
     folder = user_path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):

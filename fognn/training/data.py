@@ -21,7 +21,6 @@ from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
 from fognn.training.user_data import (
     is_user_data,
-    judged_by_accuracy,
     open_data,
     user_splits,
     user_task,
@@ -39,9 +38,8 @@ class RunData:
         if user is None and is_user_data(config.data):
             user = open_data(config.data)
         self.run, self.config, self.user = config, config.data, user
-        self.few_shot = user is None and _entry(config.data).kind == "images"
         # Of images: the number of queries of an episode.
-        self.queries = config.data.n_query if self.few_shot else None
+        self.queries = config.data.n_query if few_shot(config.data) else None
 
     @cached_property
     def task(self) -> Task | None:
@@ -58,14 +56,16 @@ class RunData:
         r"""The standard deviation of each value of the task, for the loss."""
         return None if self.task is None or not self.task.std else torch.tensor(self.task.std)
 
-    @property
-    def folds(self) -> int:
-        r"""The number of folds that the run trains one after another; 0 for a single run."""
-        if self.config.fold is not None:
-            return 0
+    @cached_property
+    def folds(self) -> list[Config]:
+        r"""The folds that the run trains one after another; empty for a single run."""
         if self.user is None:
-            return 0 if _entry(self.config).splits else FOLDS
-        return self.user.num_splits if self.config.split == "all" else 0
+            count = 0 if _entry(self.config).splits else FOLDS
+        else:
+            count = self.user.num_splits if self.config.split == "all" else 0
+        if self.config.fold is not None:
+            return []
+        return [self.run.with_values({"data.fold": fold + 1}) for fold in range(count)]
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -81,10 +81,7 @@ class RunData:
             return []
         found = user_splits(self.config, self.user)
         sizes = ", ".join(f"{len(items):,} {split}" for split, items in found.items())
-        count = self.user.num_splits
-        of = f" (number {self.config.fold or 1} of {count})" if count > 1 else ""
-        why = judged_by_accuracy(self.run, self.user)
-        notes = [*self.user.notes, f"split: {sizes}{of}", *([why] if why else [])]
+        notes = [*self.user.notes, f"split: {sizes}"]
         constant = self.user.constant_columns(found["train"])
         if constant:
             notes.append(f"the train split has no yes, or no no, in {', '.join(constant)}")
@@ -97,7 +94,7 @@ class RunData:
             raise ValueError(f"split must be one of {', '.join(self.splits)}, got {split!r}")
         config, size, train = self.config, self.run.training.batch_size, split == "train"
         rank, world_size = (rank, world_size) if train else (0, 1)
-        if self.few_shot:
+        if self.queries is not None:
             if config.rwse:
                 raise ValueError(f"config: data.rwse must be 0 for images, got {config.rwse}")
             images = _entry(config).open(split, config.folder)
@@ -124,15 +121,6 @@ class RunData:
             return FullGraphLoader(graph, mask)
         return NeighborLoader(graph, mask, config.neighbors, **options)
 
-    def fingerprint(self) -> str:
-        r"""Returns the checksum of all data of the run, as in its
-        :class:`~fognn.training.Result`."""
-        parts = [
-            RunData(self.run.with_values({"data.fold": fold}), self.user).fingerprint()
-            for fold in range(1, self.folds + 1)
-        ]
-        return joint_fingerprint(parts or [fingerprint(self.loader(s)) for s in self.splits])
-
 
 def few_shot(data: DataConfig) -> bool:
     r"""Returns whether the dataset consists of images for few-shot learning."""
@@ -155,8 +143,10 @@ def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -
 
 
 def data_fingerprint(config: Config, user: UserData | None = None) -> str:
-    r"""Returns the checksum of all data of a run, see :meth:`RunData.fingerprint`."""
-    return RunData(config, user).fingerprint()
+    r"""Returns the checksum of all data of a run, as in its :class:`~fognn.training.Result`."""
+    data = RunData(config, user)
+    parts = [data_fingerprint(fold, data.user) for fold in data.folds]
+    return joint_fingerprint(parts or [fingerprint(data.loader(name)) for name in data.splits])
 
 
 def joint_fingerprint(parts: Iterable[str]) -> str:

@@ -51,20 +51,11 @@ def fit(
     Args:
         config (Config): The run.
         folder (str): The run folder. It must be new, empty or the folder of this run.
-        data (UserData, optional): The user's data, if they are open already. (default: those that
-            ``config.data`` names)
+        data (UserData, optional): The user's data, if they are open already.
         module (torch.nn.Module, optional): The user's network, of which a copy is trained.
-            (default: the network that ``config.model`` names)
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
-        quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
-        logger (str, optional): ``"tensorboard"``, in addition to ``metrics.csv``.
-            (default: :obj:`None`)
-        again (bool, optional): If set to :obj:`True`, removes what the folder has of this run, and
-            trains it anew. (default: :obj:`False`)
-
-    Returns:
-        The result.
+        quiet, logger, again (optional): As in :func:`fognn.train`.
 
     Raises:
         ValueError: If a setting is invalid, or the folder is not empty and not of this run.
@@ -96,17 +87,16 @@ def fit(
     # Before the folder is created.
     device_of(config.machine.device)
     opened = RunData(config, data)
-    folds = [config.with_values({"data.fold": n + 1}) for n in range(opened.folds)]
-    for part in folds or [config]:
+    for part in opened.folds or [config]:
         check_user_data(part, opened.user)
     if logger is not None:
         checks.one_of("train", "logger", logger, ("tensorboard",))
     rest: dict[str, Any] = {"data": opened.user, "module": module, "command": command}
     rest |= {"quiet": quiet, "logger": logger, "again": again}
-    if not folds:
+    if not opened.folds:
         return fit_one(config, folder, **rest)
     untrained_model(config, opened.task, module)  # raises for an invalid setting
-    return _fit_folds(config, folder, folds, **rest)
+    return _fit_folds(config, folder, opened.folds, **rest)
 
 
 def _fit_folds(config: Config, folder: Path, folds: list[Config], **rest: Any) -> Result:
@@ -168,7 +158,8 @@ def _mean_result(
 
 
 def _each(scores: list[Scores], function: Callable[[list[float]], float]) -> Scores:
+    names = ("loss", "batches", "items")
     return {
-        at: {name: function([score[at][name] for score in scores]) for name in scores[0][at]}
+        at: {name: function([score[at][name] for score in scores]) for name in names}
         for at in scores[0]
     }

@@ -1,12 +1,12 @@
 r"""The run folder: its lock, its files, and the result in ``result.json``."""
 
-import csv
 import math
 import statistics
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
@@ -73,24 +73,20 @@ class Result(BaseModel):
 
     @property
     def metrics(self) -> dict[str, float]:
-        r"""All scores in one flat dict.
+        r"""All scores of ``train``, ``val`` and ``test`` in one flat dict.
 
-        ``"test/mae"`` and ``"test/loss"`` are the scores of the network that :func:`fognn.load`
-        returns: at the best epoch, over all items. The metric is also given at the last and at the
-        best epoch, over batches and over items: ``"test/mae/last/batches"``,
-        ``"test/mae/last/items"``, ``"test/mae/best/batches"`` and ``"test/mae/best/items"``. The
-        same keys exist for ``train`` and ``val``. Few-shot images have the half-width of the 95 %
-        interval over test episodes, too: ``"test/accuracy/best/interval"``.
+        ``"test/mae"`` and ``"test/loss"`` are those of the network that :func:`fognn.load` returns:
+        at the best epoch, over all items. ``"test/mae/last/batches"`` names the epoch (``last`` or
+        ``best``) and what the metric is averaged over (``batches`` or ``items``). Few-shot images
+        also have ``"test/accuracy/best/interval"``, the half-width of the 95 % interval.
         """
         found = {}
         for split in ("train", "val", "test"):
-            scores = getattr(self, split)
-            if scores is not None:
-                found[f"{split}/{self.metric}"] = scores["best"]["items"]
-                found[f"{split}/loss"] = scores["best"]["loss"]
-                for at in ("last", "best"):
-                    for over in [key for key in scores[at] if key != "loss"]:
-                        found[f"{split}/{self.metric}/{at}/{over}"] = scores[at][over]
+            for at, scores in (getattr(self, split) or {}).items():
+                name = f"{split}/{self.metric}"
+                if at == "best":
+                    found |= {name: scores["items"], f"{split}/loss": scores["loss"]}
+                found |= {f"{name}/{at}/{over}": scores[over] for over in scores if over != "loss"}
         return found
 
     def save(self) -> None:
@@ -140,8 +136,6 @@ def summarise(
     and the other fields of :class:`Result`."""
     metric = config.training.metric
     rows = {"last": history[-1], "best": history[best_epoch - 1]}
-    best = {} if test is None else test["best"]
-    gap = abs(best.get("items", 0.0) - best.get("majority", math.inf))
     seconds = [sum(row[name] for name in TIMES) for row in history]
     return Result(
         folder=folder,
@@ -158,7 +152,7 @@ def summarise(
         val={at: epoch_scores(row, metric, "val") for at, row in rows.items()},
         test=test,
         peak_memory=peak_memory(rest["device"]),
-        majority_class=gap < 1e-6,
+        majority_class=test is not None and "majority" in test["best"],
         **(environment() | rest),
     )
 
@@ -213,9 +207,8 @@ class RunFolder:
 
     def write_metrics(self, history: list[dict[str, Any]]) -> None:
         r"""Writes ``metrics.csv``, one line for each epoch."""
-        lines = [",".join(history[0])]
-        lines += [",".join(map(str, row.values())) for row in history]
-        _write(self.path / "metrics.csv", "\n".join(lines) + "\n")
+        text = pd.DataFrame(history).to_csv(index=False, na_rep="nan")
+        _write(self.path / "metrics.csv", text)
 
 
 def _write(path: Path, text: str) -> None:
@@ -227,10 +220,8 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
     r"""Raises unless the folder is new, empty or the folder of this run; with :obj:`longer`, also
     of one with fewer epochs, unless the learning rates depend on their number."""
     if not (path / "config.yaml").exists():
-        if path.exists() and not path.is_dir():
-            raise ValueError(f"folder must not be a file, got {str(path)!r}")
-        names = [part.name for part in path.iterdir()] if path.exists() else []
         # A run that was killed before it wrote its first file may have left some.
+        names = [part.name for part in path.glob("*")]
         foreign = [name for name in names if not name.startswith((".tmp-", ".lock"))]
         if foreign:
             raise ValueError(
@@ -250,15 +241,6 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
         )
 
 
-def in_use(path: Path) -> bool:
-    r"""Returns whether a process trains in the folder."""
-    try:
-        with FileLock(path / ".lock").acquire(timeout=0):
-            return False
-    except Timeout:
-        return True
-
-
 def finished(path: Path, config: Config) -> Result | None:
     r"""Returns the result of a run that has no epoch left to train; :obj:`None` if it is new,
     interrupted, or has fewer epochs than requested, which a run that its learning rate has stopped
@@ -272,11 +254,5 @@ def finished(path: Path, config: Config) -> Result | None:
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     r"""Reads ``metrics.csv``: one dict of numbers for each epoch."""
-    path = folder / "metrics.csv"
-    if not path.is_file():
-        raise ValueError(f"{path} does not exist: the run has not finished an epoch yet")
-    with open(path, newline="", encoding="utf-8") as file:
-        return [
-            {name: int(text) if name == "epoch" else float(text) for name, text in row.items()}
-            for row in csv.DictReader(file)
-        ]
+    frame = pd.read_csv(folder / "metrics.csv", float_precision="round_trip")
+    return frame.to_dict("records")

@@ -85,22 +85,13 @@ def user_objective(config: DataConfig, data: UserData) -> dict[str, str]:
     ROC-AUC, unless a split has only one of them."""
     if data.targets.kind == "values":
         return {"loss": "l1", "metric": "mae"}
-    loss = "bce" if data.targets.kind == "yes/no" else "cross_entropy"
-    ranked = _two_classes(data) and not _constant_split(config, data)
-    return {"loss": loss, "metric": "roc_auc" if ranked else "accuracy"}
-
-
-def judged_by_accuracy(config: Config, data: UserData) -> str:
-    r"""Returns why two classes are judged by accuracy, if it is because a split has only one."""
-    if config.training.metric != "accuracy" or not _two_classes(data):
-        return ""
-    split = _constant_split(config.data, data)
-    return split and f"accuracy and not ROC-AUC, because the {split} split has only one class"
-
-
-def _two_classes(data: UserData) -> bool:
-    kind = data.targets.kind
-    return kind == "yes/no" or (kind == "classes" and data.targets.columns == 2)
+    yes_no = data.targets.kind == "yes/no"
+    two = yes_no or data.targets.columns == 2
+    ranked = two and not _constant_split(config, data)
+    return {
+        "loss": "bce" if yes_no else "cross_entropy",
+        "metric": "roc_auc" if ranked else "accuracy",
+    }
 
 
 def check_user_data(config: Config, data: UserData | None) -> None:

@@ -14,7 +14,7 @@ from torch.nn import Module, Parameter
 from torch.nn.parameter import is_lazy
 from torch_geometric.data import Data
 
-from fognn.data.opening import PYTHON, is_python_name
+from fognn.data.opening import PYTHON
 from fognn.models import Task
 from fognn.ops import Adjacency
 from fognn.training.config import Config
@@ -80,17 +80,6 @@ def first_weights(module: Module, config: Config) -> str:
     kept = [name for name, value in module.named_parameters() if id(value) not in reset]
     text = f"from seed {config.seed}, by reset_parameters"
     return f"{text}; as given, without reset_parameters: {', '.join(kept)}" if kept else text
-
-
-def load_given(module: Module, content: dict[str, Any], run: str) -> Module:
-    r"""Loads the weights of a checkpoint into a user's network; returns it in evaluation mode."""
-    name = str(content["config"]["model"]["name"])
-    if not is_python_name(name):
-        raise ValueError(
-            f"load: module must be None for {run!r}, whose network has the name {name!r}"
-        )
-    module.load_state_dict({k.removeprefix("module."): v for k, v in content["model"].items()})
-    return module.eval()
 
 
 def _reset(module: Module, seed: int | None = None) -> None:
