@@ -54,22 +54,20 @@ def shares(config: Config) -> dict[str, float]:
     """Seconds of an epoch, bare and in the loop, and the share that the loop adds."""
     bare, pairs = Bare(config), []
 
-    class Clock(loop.RunProgress):
-        def epoch(self, number: int) -> None:
-            self.start = time.perf_counter()
-            super().epoch(number)
+    start = time.perf_counter()
 
-        def end(self, row: dict[str, Any]) -> None:
-            super().end(row)
-            looped = time.perf_counter() - self.start - row["val_seconds"]
-            pairs.append((bare.epoch(), looped))
+    def measure(_: Config, row: dict[str, Any], quiet: bool) -> None:
+        nonlocal start
+        looped = time.perf_counter() - start - row["val_seconds"]
+        pairs.append((bare.epoch(), looped))
+        start = time.perf_counter()
 
-    original, loop.RunProgress = loop.RunProgress, Clock  # type: ignore[misc]
+    original, loop.show_epoch = loop.show_epoch, measure
     try:
         with tempfile.TemporaryDirectory() as folder:
             fit(config, Path(folder) / "run", quiet=True)
     finally:
-        loop.RunProgress = original  # type: ignore[misc]
+        loop.show_epoch = original
     kept = pairs[1:] or pairs  # the first warms up
     return {
         "bare s": statistics.median(bare for bare, _ in kept),

@@ -2,13 +2,12 @@ r"""Checkpoints: the state of a run, written atomically, and networks that are b
 
 import math
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pandas as pd
 import torch
 from torch.nn import Module
 
@@ -47,10 +46,8 @@ class State:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "State":
         r"""Builds the state from the result of :meth:`to_dict`."""
-        rows = [
-            dict(zip(content["names"], row, strict=True)) for row in content["history"].tolist()
-        ]
-        history = [row | {"epoch": int(row["epoch"])} for row in rows]
+        rows = pd.DataFrame(content["history"].numpy(), columns=content["names"])
+        history = rows.astype({"epoch": int}).to_dict("records")
         return cls(history, content["best_epoch"], content["stopped"], content["commits"])
 
     def is_best(self, metric: str) -> bool:
@@ -65,7 +62,7 @@ class State:
 
 def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
     r"""Returns the untrained network of a run, or a copy of the user's, initialised with the run's
-    seed. The caller's random state is not changed."""
+    seed."""
     name = config.model.name
     if module is None and is_python_name(name):
         raise ValueError(
@@ -88,8 +85,8 @@ def _arguments(config: Config, task: Task | None) -> dict[str, Any]:
 
 
 def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:
-    r"""Writes a checkpoint: all that is needed to rebuild the network, and tensors and plain values
-    by name, of which ``"model"`` has the network's weights."""
+    r"""Writes a checkpoint: what rebuilds the network, and tensors and plain values by name, of
+    which ``"model"`` has the weights."""
     fields = None if task is None else asdict(task)
     content = {"format": FORMAT, "config": config.to_dict(), "task": fields, **state}
     with write_whole(path) as temporary:
@@ -100,37 +97,25 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     r"""Reads a checkpoint; no code that it names is run."""
     if not Path(path).is_file():
         raise ValueError(f"{path} does not exist: the run has not finished an epoch yet")
-    with content_of(path):
+    try:
         with zipfile.ZipFile(path) as parts:  # torch does not compare the checksums
             if parts.testzip() is not None:
                 raise zipfile.BadZipFile("wrong checksum")
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         if content["format"] != FORMAT:
-            raise FileError(f"{path} is not a checkpoint of this version of fognn")
-    return dict(content)
-
-
-@contextmanager
-def content_of(path: Path) -> Iterator[None]:
-    r"""Names a checkpoint in the errors of the block, which reads or uses its content."""
-    try:
-        yield
-    except FileError:
-        raise
-    except ValueError as error:  # a setting of the network, in a clear sentence
-        raise ValueError(f"{path}: {error}") from error
+            raise ValueError(f"format {content['format']}")
     except Exception as error:  # whatever torch and pickle raise for broken bytes
         raise FileError(
-            f"{path} is truncated or corrupt, or not of this run ({type(error).__name__}): remove "
-            f"the run in {path.parent} and train it again"
+            f"{path} is truncated or corrupt, or of another version of fognn "
+            f"({type(error).__name__}): remove the run and train it again"
         ) from error
+    return content
 
 
 def rebuild(
     content: dict[str, Any], module: Module | None = None
 ) -> tuple[Module, Config, Task | None]:
-    r"""Returns the trained network of a checkpoint, in evaluation mode, its configuration and its
-    task."""
+    r"""Returns the trained network of a checkpoint, its configuration and its task."""
     config = Config.from_dict(content["config"], "checkpoint")
     task = None if content["task"] is None else Task(**content["task"])
     model = untrained_model(config, task, module)
@@ -168,19 +153,15 @@ def load_run(
     r"""Loads the network like :func:`load`, and its configuration and task."""
     kept = kept_file(run)
     if kept is None:
-        path = _file(run, checkpoint)
-        content = read_checkpoint(path)
-        with content_of(path):
-            return rebuild(content, module)
+        return rebuild(read_checkpoint(_file(run, checkpoint)), module)
     weights = read_weights(kept)
     epoch = "best" if weights.task is None else "last"
     if checkpoint not in (None, epoch):
         raise ValueError(
-            f"load: checkpoint must be {epoch!r}, the epoch of these kept weights, got "
-            f"{checkpoint!r}"
+            f"load: checkpoint must be {epoch!r} for these kept weights, got {checkpoint!r}"
         )
+    content = {"config": weights.config, "task": weights.task, "model": weights.tensors}
     with loading_errors(kept):
-        content = {"config": weights.config, "task": weights.task, "model": weights.tensors}
         return rebuild(content, module)
 
 
@@ -204,10 +185,8 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
     Nothing is uploaded. :class:`fognn.models.PretrainedNet` and :func:`load` read it.
 
     Args:
-        run (str): A run folder, a checkpoint in one, or the name of kept weights, see
-            :func:`fognn.load`.
+        run, checkpoint: As in :func:`fognn.load`.
         folder (str): The folder to write, new or empty. It is written whole or not at all.
-        checkpoint (str, optional): ``"best"`` or ``"last"``, as in :func:`fognn.load`.
     """
     folder = user_path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):

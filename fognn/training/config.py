@@ -3,7 +3,6 @@ r"""The configuration of a run. A setting is defined by its field here, and only
 derived from the fields."""
 
 import dataclasses
-import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from fognn.models.registry import has_fog
 from fognn.training.settings import flat
+from fognn.utils import checks
 from fognn.utils.errors import first_problem
 
 # Metrics of the order of all items, which a single batch does not have.
@@ -162,8 +162,7 @@ class TrainingConfig:
 @dataclass(frozen=True, config=_STRICT)
 class MachineConfig:
     r"""The machine that a run is trained on. It is not part of a run's identity: a run can be
-    resumed on another machine. Results are bitwise reproducible only with the same device, threads,
-    ranks and compile setting."""
+    resumed on another machine, but has the same bits only with the same values."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """auto, cpu, cuda or mps."""
@@ -238,8 +237,8 @@ class Config:
 
     def digest(self) -> str:
         r"""Returns a hash of :meth:`identity`, of 8 hexadecimal digits. Settings at their default
-        are left out, so a setting that a later version adds does not change it;
-        ``model.fog_act_first`` is left out if it is :obj:`True`, as in files without it."""
+        are left out, so that new ones do not change it, and ``model.fog_act_first`` if it is
+        :obj:`True`, as in files without it."""
         blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae")).identity()
         defaults = flat(blank)
         defaults["model.fog_act_first"] = True
@@ -264,8 +263,6 @@ class Config:
         r"""Reads a ``config.yaml``."""
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ValueError(f"config: {path}: {error.strerror}") from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ValueError(f"config: {path} must be a YAML file: {error}") from error
         return cls.from_dict(content, str(path))
@@ -291,7 +288,7 @@ SECTIONS: dict[str, Any] = {
     "machine": MachineConfig,
 }
 # Without the sections themselves, and without model.*, which create_model checks.
-_NAMES = [
+SETTING_NAMES = [
     *("seed", "precision"),
     *(
         f"{name}.{field.name}"
@@ -305,19 +302,12 @@ _NAMES = [
 def setting_name(name: str) -> str:
     r"""Returns the dotted name of a setting: ``"training.lr"`` for ``"lr"``, if the last part is
     unique. Settings of the network are always dotted, as ``"model.h1"``."""
-    if name in _NAMES or (name.startswith("model.") and name != "model."):
+    if name in SETTING_NAMES or (name.startswith("model.") and name != "model."):
         return name
-    found = [known for known in _NAMES if known.partition(".")[2] == name != "name"]
-    if len(found) == 1:
-        return found[0]
-    near = difflib.get_close_matches(name, [*_NAMES, *(n.rpartition(".")[2] for n in _NAMES)], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"one of the network is 'model.{name}'"
-    raise ValueError(f"config: unknown setting {name!r}; {hint}")
-
-
-def setting_names() -> list[str]:
-    r"""Returns the dotted names of all settings but those of the network."""
-    return list(_NAMES)
+    found = [known for known in SETTING_NAMES if known.partition(".")[2] == name != "name"]
+    if len(found) != 1:
+        checks.known("config", "setting", name, [*SETTING_NAMES, f"model.{name}"])
+    return found[0]
 
 
 def setting_help(name: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -24,7 +25,7 @@ from fognn.models import Task
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config
 from fognn.training.data import PLAIN_ZINC, RunData
-from fognn.training.environment import device_of, make_fabric, threads_of
+from fognn.training.environment import make_fabric, threads_of
 from fognn.training.objective import evaluate_model, forward_batch
 from fognn.training.user_data import user_splits
 from fognn.utils.files import user_path, write_whole
@@ -47,7 +48,6 @@ class Predictions:
             the number of its ``graph``, and of its ``node`` or its ``source`` and ``target``, or
             the file of the ``query``.
         truth (array, optional): The targets, for a split of the data; NaN where they are missing.
-        notes (tuple): What to know about the predictions of images.
     """
 
     task: Task | None
@@ -56,16 +56,13 @@ class Predictions:
     names: tuple[str, ...]
     places: Places
     truth: NDArray[Any] | None = None
-    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def to_frame(self) -> Any:
-        r"""Returns a :class:`pandas.DataFrame`: where each row belongs, the predictions, the
-        probabilities, and the truth if it is known."""
-        import pandas as pd
-
+    def to_frame(self) -> pd.DataFrame:
+        r"""Returns a table: where each row belongs, the predictions, the probabilities, and the
+        truth if it is known."""
         columns: dict[str, Any] = dict(self.places)
         if self.probabilities is None:
             columns |= _columns("prediction", self.values, self.names)
@@ -103,9 +100,8 @@ def evaluate(
         batch_size (int, optional): As in the training by default; averages depend on it.
 
     Returns:
-        The loss, and the metric over batches and over items, with the names of the columns of
-        ``metrics.csv``; for few-shot images also the half-width of the 95 % interval over
-        episodes, as ``accuracy_interval``.
+        The loss, and the metric over batches and over items, by name; for few-shot images also the
+        half-width of the 95 % interval over episodes, as ``accuracy_interval``.
     """
     net, config, _ = load_run(run, checkpoint)
     opened = RunData(_here(config, device, threads, data, batch_size))
@@ -126,11 +122,8 @@ def _here(
     r"""Returns the configuration of a run on this machine."""
     values: dict[str, Any] = {"machine.device": device, "machine.threads": threads}
     values |= {"machine.ranks": 1, "machine.compile": False}
-    if data is not None:
-        values["data.folder"] = str(data)
-    if batch_size is not None:
-        values["training.batch_size"] = batch_size
-    return config.with_values(values)
+    given = {"data.folder": data and str(data), "training.batch_size": batch_size}
+    return config.with_values(values | {k: v for k, v in given.items() if v is not None})
 
 
 def predict(
@@ -183,9 +176,6 @@ def predict(
             "fognn.training.predict_images, or --support and --query"
         )
     config = _here(config, device, threads, data, batch_size)
-    place = torch.device(device_of(device))
-    floats = [weight for weight in net.to(place).parameters() if weight.is_floating_point()]
-    dtype = floats[0].dtype if floats else torch.float32
     if split is not None:
         opened = RunData(config)
         loader = opened.loader(split)
@@ -197,11 +187,10 @@ def predict(
         batches = _batches([_inputs(graph, config, task) for graph in graphs], config)
     outputs, targets = [], []
     with threads_of(config.machine), torch.no_grad():
+        fabric = make_fabric(config)
+        model = fabric.setup(net)
         for batch in batches:
-            for name in ("x", "edge_attr", "rwse"):
-                if name in batch and batch[name].is_floating_point():
-                    batch[name] = batch[name].to(dtype)
-            out, target = forward_batch(net, batch.to(place))
+            out, target = forward_batch(model, fabric.to_device(batch))
             outputs.append(out.cpu())
             targets.append(target.cpu())
     truth = None if split is None else torch.cat(targets)

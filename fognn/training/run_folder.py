@@ -254,5 +254,5 @@ def finished(path: Path, config: Config) -> Result | None:
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     r"""Reads ``metrics.csv``: one dict of numbers for each epoch."""
-    frame = pd.read_csv(folder / "metrics.csv", float_precision="round_trip")
-    return frame.to_dict("records")
+    texts = pd.read_csv(folder / "metrics.csv", dtype=str, keep_default_na=False)
+    return texts.astype(float).astype({"epoch": int}).to_dict("records")
