@@ -1,6 +1,6 @@
 r"""A trained network on a split of its data, or on new graphs: scores and predictions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,13 @@ from fognn.training.user_data import user_splits
 from fognn.utils.files import user_path, write_whole
 
 Places = dict[str, list[Any]]
+_ENDS = {"graph": (), "node": ("node",), "edge": ("source", "target")}
 
 
 @dataclass(frozen=True)
 class Predictions:
-    r"""The predictions of a network: a row for each graph, node or edge, in the order of the input.
+    r"""The predictions of a network: a row for each graph, node or edge, in the order of the input;
+    the edges of a split by their targets.
 
     Args:
         task (Task, optional): The inputs and outputs of the network; :obj:`None` for images.
@@ -113,16 +115,12 @@ def evaluate(
 
 
 def _here(
-    config: Config,
-    device: str,
-    threads: int | None,
-    data: str | Path | None,
-    batch_size: int | None,
+    config: Config, device: str, threads: int | None, data: str | Path | None, size: int | None
 ) -> Config:
     r"""Returns the configuration of a run on this machine."""
     values: dict[str, Any] = {"machine.device": device, "machine.threads": threads}
     values |= {"machine.ranks": 1, "machine.compile": False}
-    given = {"data.folder": data and str(data), "training.batch_size": batch_size}
+    given = {"data.folder": data and str(data), "training.batch_size": size}
     return config.with_values(values | {k: v for k, v in given.items() if v is not None})
 
 
@@ -180,19 +178,24 @@ def predict(
         opened = RunData(config)
         loader = opened.loader(split)
         loader.shuffle = False
-        batches, places = loader, _places_of_split(opened, split, loader)
+        columns = _columns_of_split(opened, split, loader)
     else:
         skip = config.data.skip_bad if skip_bad is None else skip_bad
-        graphs, places = _read(source, config, task, smiles_column, skip)
-        batches = _batches([_inputs(graph, config, task) for graph in graphs], config)
-    outputs, targets = [], []
+        graphs, columns = _read(source, config, task, smiles_column, skip)
+        loader = _loader([_inputs(graph, config, task) for graph in graphs], config)
+    outputs, targets, rows, count = [], [], [], 0
     with threads_of(config.machine), torch.no_grad():
         fabric = make_fabric(config)
         model = fabric.setup(net)
-        for batch in batches:
+        for batch in loader:
+            rows.append(_rows(task, batch, count))
+            count += batch.num_graphs
             out, target = forward_batch(model, fabric.to_device(batch))
             outputs.append(out.cpu())
             targets.append(target.cpu())
+    graph, *ends = (torch.cat(parts).tolist() for parts in zip(*rows, strict=True))
+    places = {name: [values[number] for number in graph] for name, values in columns.items()}
+    places |= dict(zip(_ENDS[task.level], ends, strict=True))
     truth = None if split is None else torch.cat(targets)
     return _predictions(torch.cat(outputs).float(), task, config.training.loss, places, truth)
 
@@ -225,7 +228,7 @@ def _columns(name: str, values: NDArray[Any], names: Sequence[str]) -> dict[str,
 def _read(
     source: Any, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
 ) -> tuple[list[Data], Places]:
-    r"""Returns the graphs, and where each row of the predictions belongs."""
+    r"""Returns the graphs, and columns with what names each of them."""
     named = isinstance(source, str | Path)
     texts = isinstance(source, Sequence) and all(isinstance(text, str) for text in source)
     if (texts and not named) or (named and is_csv(source)):
@@ -239,7 +242,7 @@ def _read(
     else:
         graphs = read_graphs(source)
     graphs = fill_inputs(graphs, task.node_input)[0]
-    return graphs, _places(task, graphs, range(len(graphs)))
+    return graphs, {"graph": list(range(len(graphs)))}
 
 
 def _molecules(
@@ -282,41 +285,43 @@ def _inputs(graph: Data, config: Config, task: Task) -> Data:
     return part
 
 
-def _batches(graphs: list[Data], config: Config) -> Iterator[Any]:
-    r"""Yields batches of graphs, or sampled neighbourhoods as those of a validation split."""
+def _loader(graphs: list[Data], config: Config) -> Any:
+    r"""Returns a loader of graphs, or of sampled neighbourhoods as those of a validation split."""
     size, neighbors = config.training.batch_size, config.data.neighbors
     if neighbors is None:
-        yield from DataLoader(graphs, size)
-        return
-    for graph in graphs:
-        every = torch.ones(graph.num_nodes or 0, dtype=torch.bool)
-        yield from NeighborLoader(PackedGraph(graph), every, neighbors, size, seed=config.seed)
+        return DataLoader(graphs, size)
+    if len(graphs) != 1:
+        raise ValueError(
+            f"predict: source must be one graph, as in the training, got {len(graphs)}"
+        )
+    every = torch.ones(graphs[0].num_nodes or 0, dtype=torch.bool)
+    return NeighborLoader(PackedGraph(graphs[0]), every, neighbors, size, seed=config.seed)
 
 
-def _places_of_split(data: RunData, split: str, loader: Any) -> Places:
-    user, task = data.user, data.task
-    assert task is not None
-    if user is not None and user.nodes is not None:
-        nodes = loader.mask.nonzero().flatten().tolist()
-        return {"graph": [0] * len(nodes), "node": nodes}
+def _columns_of_split(data: RunData, split: str, loader: Any) -> Places:
+    r"""Returns columns with what names each graph of a split."""
+    user = data.user
     if user is None:
-        graphs = [graph for batch in loader for graph in batch.to_data_list()]
-        return _places(task, graphs, range(len(graphs)))
+        return {"graph": list(range(loader.size))}
+    if user.nodes is not None:
+        return {"graph": [0]}
     numbers = user_splits(data.config, user)[split].tolist()
-    if user.rows:
-        smiles = [user.smiles[number] for number in numbers]
-        return {"row": [user.rows[number] for number in numbers], "smiles": smiles}
-    return _places(task, [user.graphs[number] for number in numbers], numbers)
+    if not user.rows:
+        return {"graph": numbers}
+    smiles = [user.smiles[number] for number in numbers]
+    return {"row": [user.rows[number] for number in numbers], "smiles": smiles}
 
 
-def _places(task: Task, graphs: Sequence[Data], numbers: Sequence[int]) -> Places:
+def _rows(task: Task, batch: Any, first: int) -> list[Tensor]:
+    r"""Returns the graph of each row of the predictions of a batch, whose first graph has a number,
+    and its node or the ends of its edge."""
     if task.level == "graph":
-        return {"graph": list(numbers)}
-    names = ("graph", "node") if task.level == "node" else ("graph", "source", "target")
-    found: Places = {name: [] for name in names}
-    for number, graph in zip(numbers, graphs, strict=True):
-        edges: Any = graph.edge_index
-        ends = [list(range(graph.num_nodes or 0))] if task.level == "node" else edges.tolist()
-        for name, values in zip(names, [[number] * len(ends[0]), *ends], strict=True):
-            found[name] += values
-    return found
+        return [torch.arange(batch.num_graphs) + first]
+    if "mask" in batch:  # of one graph
+        nodes = batch.n_id if "n_id" in batch else torch.arange(batch.num_nodes)
+        return [torch.zeros_like(nodes[batch.mask]), nodes[batch.mask]]
+    if task.level == "node":
+        return [batch.batch + first, torch.arange(batch.num_nodes) - batch.ptr[batch.batch]]
+    source, target = batch.edge_index[0], batch.edge_index[1]
+    graph = batch.batch[source]
+    return [graph + first, source - batch.ptr[graph], target - batch.ptr[graph]]

@@ -1,7 +1,6 @@
 r"""Training of a run, over one or all folds."""
 
 import statistics
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from fognn.training.data import RunData, data_fingerprint, joint_fingerprint
 from fognn.training.environment import device_of
 from fognn.training.loop import fit_one
 from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.progress import show
 from fognn.training.run_folder import (
     Result,
     RunFolder,
@@ -28,7 +28,6 @@ from fognn.training.run_folder import (
     summarise,
 )
 from fognn.training.user_data import check_user_data, is_user_data
-from fognn.training.user_module import module_name
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
@@ -51,8 +50,9 @@ def fit(
     Args:
         config (Config): The run.
         folder (str): The run folder. It must be new, empty or the folder of this run.
-        data (UserData, optional): The user's data, if they are open already.
+        data (UserData, optional): The user's data, whose name ``config`` has, if they are open.
         module (torch.nn.Module, optional): The user's network, of which a copy is trained.
+            ``config`` has its :func:`~fognn.training.user_module.module_name`.
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
         quiet, logger, again (optional): As in :func:`fognn.train`.
@@ -63,12 +63,6 @@ def fit(
         Stopped: If the run was interrupted (Ctrl-C or SIGTERM); the same call resumes it.
     """
     folder = user_path(folder)
-    if module is not None:
-        keep = bool(config.model.settings.get("keep_weights"))
-        name = module_name(module, keep, folder_named=True)
-        config = config.with_values({"model.name": name})
-    if data is not None and is_python_name(data.name):
-        config = config.with_values({"data.name": data.name})
     if command is None:
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
         if is_python_name(config.data.name) or is_python_name(config.model.name):
@@ -80,9 +74,9 @@ def fit(
         if there and done.fingerprint not in ("", data_fingerprint(config, data)):
             raise ValueError(
                 f"data {config.data.name!r} have changed since the run in {folder} was finished: "
-                "name another folder, or train it anew (--again, again=True)"
+                "name another folder, or train it anew (--again)"
             )
-        print(f"fognn: already finished in {folder}; --again trains it anew", file=sys.stderr)
+        show(f"fognn: already finished in {folder}; --again trains it anew")
         return done
     # Before the folder is created.
     device_of(config.machine.device)
@@ -100,8 +94,7 @@ def fit(
 
 
 def _fit_folds(config: Config, folder: Path, folds: list[Config], **rest: Any) -> Result:
-    r"""Trains all folds one after another, or resumes an interrupted run. The folder has a run
-    folder for each fold, and the mean of their curves in ``metrics.csv``."""
+    r"""Trains all folds, each in a folder of its own. The folder of the run has their mean."""
     with RunFolder(folder, config, rest["again"]) as run:
         run.extend(config)
         results = []
@@ -118,8 +111,7 @@ def _fit_folds(config: Config, folder: Path, folds: list[Config], **rest: Any) -
 def _mean_result(
     config: Config, folder: Path, command: str, results: list[Result]
 ) -> tuple[Result, list[dict[str, Any]]]:
-    r"""Returns the mean of the folds and its curve. The best epoch is that of the mean curve, as in
-    the paper, where all folds have the same number of epochs."""
+    r"""Returns the mean of the folds and its curve, whose best epoch is that of the result."""
     metric, curves = config.training.metric, [read_metrics(result.folder) for result in results]
     # With a plateau, folds can end at different epochs: the mean ends with the shortest.
     history = [

@@ -28,9 +28,7 @@ class Result(BaseModel):
     r"""The result of a finished run, with its scores in :attr:`metrics`.
 
     The best epoch is the one with the best validation metric over items. The test split is
-    evaluated after the training, at the last and at the best epoch. Training scores are
-    accumulated during an epoch, while the weights change; validation scores are computed at its
-    end."""
+    evaluated after the training. Training scores are accumulated while the weights change."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
 
@@ -103,8 +101,7 @@ class Result(BaseModel):
             read = cls.model_validate_json(path.read_bytes())
         except ValidationError as error:
             raise ValueError(
-                f"{path} is not a valid result ({first_problem(error)}): remove it and train the "
-                "run again, which resumes from last.ckpt"
+                f"{path} is not a valid result ({first_problem(error)}): remove it and train again"
             ) from error
         return read.model_copy(update={"folder": Path(folder)})
 
@@ -132,8 +129,8 @@ def summarise(
     test: Scores | None,
     **rest: Any,
 ) -> Result:
-    r"""Builds the result of a run from its epochs, the scores of its test split, if there is one,
-    and the other fields of :class:`Result`."""
+    r"""Builds the result of a run from its epochs, the scores of its test split, and the other
+    fields of :class:`Result`."""
     metric = config.training.metric
     rows = {"last": history[-1], "best": history[best_epoch - 1]}
     seconds = [sum(row[name] for name in TIMES) for row in history]
@@ -159,13 +156,13 @@ def summarise(
 
 def epoch_scores(row: dict[str, Any], metric: str, split: str) -> dict[str, float]:
     r"""Returns the scores of a split from a row of ``metrics.csv``."""
-    over = {kind: row[f"{split}_{metric}_{kind}"] for kind in ("batches", "items")}
-    return {"loss": row[f"{split}_loss"], **over}
+    names = {"loss": "loss", "batches": f"{metric}_batches", "items": f"{metric}_items"}
+    return {name: row[f"{split}_{column}"] for name, column in names.items()}
 
 
 class RunFolder:
-    r"""The folder of a run, locked by one process at a time, as a context manager. It is created if
-    it does not exist; with :obj:`again`, what it has of the run is removed."""
+    r"""The folder of a run, which one process at a time can open; a context manager. With
+    :obj:`again`, what it has of the run is removed."""
 
     def __init__(self, path: Path, config: Config, again: bool = False) -> None:
         self.path, self.config_file = path, path / "config.yaml"
@@ -194,8 +191,8 @@ class RunFolder:
         self.lock.release()
 
     def extend(self, config: Config) -> None:
-        r"""Gives the run more epochs, if ``config`` has more. The result is removed first, so that
-        a kill in between leaves an interrupted run, never a result of another configuration."""
+        r"""Gives the run more epochs, if ``config`` has more. The result is removed first: a kill
+        in between leaves an interrupted run."""
         if Config.read(self.config_file).training.epochs < config.training.epochs:
             (self.path / "result.json").unlink(missing_ok=True)
             _write(self.config_file, config.to_yaml())
@@ -237,14 +234,13 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
     if differences:
         raise ValueError(
             f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, in the folder "
-            "and as requested): name another folder, or remove this one"
+            "and as requested): name another folder"
         )
 
 
 def finished(path: Path, config: Config) -> Result | None:
-    r"""Returns the result of a run that has no epoch left to train; :obj:`None` if it is new,
-    interrupted, or has fewer epochs than requested, which a run that its learning rate has stopped
-    does not need."""
+    r"""Returns the result of a run that has no epoch left to train: it had as many as requested, or
+    its learning rate has stopped it. Otherwise :obj:`None`."""
     if not (path / "result.json").exists():
         return None
     result = Result.read(path)

@@ -26,17 +26,15 @@ _INTERNAL = set(vars(Module()))
 
 def module_name(module: Module, keep_weights: bool = False, folder_named: bool = False) -> str:
     r"""Returns the name of a network in a run, with a hash of all that defines the run: the source
-    of its class and of those in it that are not torch's, PyG's or fognn's, their attributes, and
-    the weights that the seed does not set anew, which are all with :obj:`keep_weights`. A network
-    without source can be told from others only by a folder that the user names."""
+    of the classes that are not torch's, PyG's or fognn's, their attributes, and the weights that
+    the seed does not set anew, which are all with :obj:`keep_weights`. A network without source can
+    be told from others only by a folder that the user names."""
     if not isinstance(module, Module):
         got = f"the class {module.__name__}" if isinstance(module, type) else repr(module)
         raise ValueError(f"train: model must be a name or a torch.nn.Module, got {got}")
     if any(is_lazy(value) for value in [*module.parameters(), *module.buffers()]):
-        raise ValueError(
-            f"train: model must know its widths, got the lazy {type(module).__name__}: call it "
-            "once on a graph of the data"
-        )
+        name = type(module).__name__
+        raise ValueError(f"train: model must know its widths, got the lazy {name}: call it once")
     digest = hashlib.sha256(repr(module).encode())
     try:
         for text in _texts(module):
@@ -45,7 +43,7 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
         if not folder_named:
             raise ValueError(
                 f"train: folder must be given for {type(module).__name__}, whose source is not "
-                "available, so that it cannot be told from an edited one"
+                "available"
             ) from error
     one, other = copy.deepcopy(module), copy.deepcopy(module)
     if not keep_weights:
@@ -59,8 +57,8 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
 
 
 def untrained_module(module: Module, task: Task | None, settings: dict[str, Any]) -> "GivenNet":
-    r"""Returns a copy of a user's network, initialised with torch's current seed unless the setting
-    ``keep_weights`` is given."""
+    r"""Returns a copy of a user's network, initialised with torch's current seed, or with the
+    setting ``keep_weights`` as it is."""
     if task is None:
         raise ValueError("train: model must be the name of a network for few-shot images")
     for key in settings.keys() - {"keep_weights"}:
@@ -170,13 +168,11 @@ class GivenNet(Module):
             out = self.module(**{name: values[name] for name in self.names if name in values})
         columns = self.task.out_channels
         rows = {"graph": batch_size or 1, "node": x.size(0), "edge": edge_index.size(1)}
-        shape = (rows[self.task.level], columns)
-        if columns == 1 and isinstance(out, Tensor) and out.dim() == 1:
-            out = out.unsqueeze(1)
-        if not isinstance(out, Tensor) or out.shape != shape:
-            found = list(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        shape = [rows[self.task.level], columns]
+        found = list(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        if found != shape and [*found, 1] != shape:
             raise ValueError(
-                f"train: model must return a tensor with a row for each {self.task.level} and "
-                f"{columns} columns, {list(shape)}, got {found}"
+                f"train: model must return a tensor of shape {shape}, with a row for each "
+                f"{self.task.level}, got {found}"
             )
-        return out
+        return out.view(shape)

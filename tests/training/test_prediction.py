@@ -163,6 +163,22 @@ def test_nodes_of_one_graph(tmp_path: Path, neighbors: list[int] | None) -> None
     assert right == pytest.approx(scores["accuracy_items"])
 
 
+def test_edges_of_a_split_are_those_of_their_targets(tmp_path: Path) -> None:
+    generator = torch.Generator().manual_seed(0)
+    graphs = []
+    for _ in range(30):
+        pairs = torch.cartesian_prod(torch.arange(6), torch.arange(6)).t()
+        edges = pairs[:, torch.randperm(36, generator=generator)[:14]]  # in any order
+        x = torch.randn(6, 3, generator=generator)
+        graphs.append(Data(x=x, edge_index=edges, y=(edges[0] > edges[1]).long()))
+    write_graphs(tmp_path / "edges.npz", graphs)
+    fit(protocol(str(tmp_path / "edges.npz"), "gcn", 0, SMALL), tmp_path / "run", quiet=True)
+    found = fognn.predict(tmp_path / "run", split="test")
+    ends = zip(found.places["source"], found.places["target"], strict=True)
+    assert found.truth.tolist() == [int(source > target) for source, target in ends]
+    assert len(set(found.places["graph"])) == 3
+
+
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
