@@ -55,8 +55,7 @@ class DataConfig:
     seed: Index = 0
     """Seed of generated graphs, and of the random split of your own data."""
     fold: Count | None = None
-    """IMDB-MULTI: the fold to hold out, from 1; all folds in turn if not given. One graph with
-    several splits: the number of the split, from 1."""
+    """IMDB-MULTI: the fold to hold out, from 1, else all in turn. One graph: its split, from 1."""
     holdout: bool = False
     """IMDB-MULTI: choose the best epoch on the next fold, so that the held-out fold is a test."""
     n_way: Annotated[int, Field(ge=2)] = 5
@@ -73,16 +72,13 @@ class DataConfig:
     """Your own data: regression or classification, if auto finds the wrong one."""
     split: str | None = None
     """Your own data: random (8 : 1 : 1), scaffold for molecules, all splits of one graph as folds,
-    or a .json or .csv file with the items of each split; if not given, the data's own (first)
-    split, else random."""
+    or a .json or .csv file with the items of each split. [the data's own, else random]"""
     split_column: str | None = None
     """csv file: the column that has train, val or test for each molecule."""
     rwse: Index = 0
-    """Steps of the random walks whose return probabilities are added to each node's features, such
-    as 20; 0 for none. They are computed once and kept with the dataset."""
+    """Steps of the random walks whose return probabilities are added to each node's features."""
     neighbors: Hops = None
-    """One graph: sample at most so many neighbours of a node in each hop, such as 15,10; if not
-    given, the whole graph is a batch."""
+    """One graph: sample at most so many neighbours of a node in each hop, such as 15,10."""
     smiles: str = "smiles"
     """csv file: the column of the SMILES strings."""
     skip_bad: bool = False
@@ -109,16 +105,15 @@ class TrainingConfig:
     r"""The training of a run: by default Adam, with L2 in the gradient."""
 
     loss: Literal["l1", "mse", "cross_entropy", "balanced_cross_entropy", "bce"]
-    """Loss: l1 or mse (numbers), bce (yes/no), cross_entropy, or balanced_cross_entropy (class
-    weights (V - n_c) / V)."""
+    """l1 or mse (numbers), bce (yes/no), cross_entropy, or balanced_cross_entropy (class weights
+    (V - n_c) / V)."""
     metric: Literal[
         "mae", "rmse", "accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"
     ]
-    """Metric: mae or rmse (numbers); accuracy, balanced_accuracy (mean recall of the classes), f1
-    (of class 1), roc_auc or average_precision (each the mean over columns or classes)."""
+    """mae or rmse (numbers); accuracy, balanced_accuracy (mean recall of the classes), f1 (of class
+    1), roc_auc or average_precision (each the mean over columns or classes)."""
     batch_size: Count = 128
-    """Number of graphs, few-shot episodes, or nodes with sampled neighbours, in a batch, over all
-    ranks."""
+    """Graphs, few-shot episodes, or nodes with sampled neighbours, in a batch of all ranks."""
     epochs: Count = 1000
     """Maximum number of epochs."""
     steps: Count = 1000
@@ -130,13 +125,11 @@ class TrainingConfig:
     weight_decay: AtLeastZero = 0.0
     """Weight of the L2 penalty, or of the decoupled decay of adamw."""
     clip: Positive | None = None
-    """Largest norm of the gradient of all weights together; a longer gradient is scaled to it. If
-    not given, gradients are not changed."""
+    """Largest norm of the gradient of all weights together; a longer one is scaled to it."""
     schedule: Literal["plateau", "step", "cosine", "none"] = "plateau"
     """plateau (reduce the learning rate after PATIENCE epochs without a lower validation loss, stop
-    below MIN_LR), step (reduce it every STEP epochs), cosine (change it in each step: linearly up
-    to LR over WARMUP epochs, then as half a cosine to MIN_LR at the end of the last epoch) or
-    none."""
+    below MIN_LR), step (reduce it every STEP epochs), cosine (in each step: linearly up to LR over
+    WARMUP epochs, then half a cosine to MIN_LR at the end of the last epoch) or none."""
     warmup: Index = 0
     """cosine: epochs in which the learning rate rises linearly to its highest value."""
     factor: Fraction = 0.5
@@ -197,9 +190,8 @@ class Config:
     def to_dict(self) -> dict[str, Any]:
         r"""Returns nested dicts of plain values, as in ``config.yaml``."""
         content = dataclasses.asdict(self)
-        model = content["model"]
-        content["model"] = {"name": model["name"], **model["settings"]}
-        return dict(content)
+        content["model"] |= content["model"].pop("settings")
+        return content
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: str = "config") -> "Config":

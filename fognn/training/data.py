@@ -69,27 +69,23 @@ class RunData:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        r"""The names of the splits. A held-out fold without ``holdout`` is ``"val"`` and not
-        ``"test"``, because it is evaluated in every epoch."""
+        r"""The names of the splits. A held-out fold without ``holdout`` is evaluated in every
+        epoch, so it is ``"val"`` and not ``"test"``."""
         if self.user is None and not _entry(self.config).splits and not self.config.holdout:
             return ("train", "val")
         return ("train", "val", "test")
 
     def notes(self) -> list[str]:
-        r"""Returns what was found in the user's data, for the user; nothing for other datasets."""
+        r"""Returns what was found in the user's data."""
         if self.user is None:
             return []
         found = user_splits(self.config, self.user)
         sizes = ", ".join(f"{len(items):,} {split}" for split, items in found.items())
-        notes = [*self.user.notes, f"split: {sizes}"]
-        constant = self.user.constant_columns(found["train"])
-        if constant:
-            notes.append(f"the train split has no yes, or no no, in {', '.join(constant)}")
-        return notes
+        return [*self.user.notes, f"split: {sizes}"]
 
     def loader(self, split: str, rank: int = 0, world_size: int = 1) -> Any:
-        r"""Returns the loader of a split: ``"train"``, shuffled with the run's seed, of which each
-        rank loads a part of each batch, or ``"val"`` or ``"test"``."""
+        r"""Returns the loader of a split: ``"train"``, shuffled, of which each rank loads a part of
+        each batch, or ``"val"`` or ``"test"``."""
         if split not in self.splits:
             raise ValueError(f"split must be one of {', '.join(self.splits)}, got {split!r}")
         config, size, train = self.config, self.run.training.batch_size, split == "train"
@@ -101,25 +97,19 @@ class RunData:
             seed = self.run.seed if train else config.seed
             episodes = self.run.training.steps * size if train else config.episodes
             return EpisodeLoader(images, config, episodes, size, seed, train, rank, world_size)
-        options: dict[str, Any] = {
-            "batch_size": size // world_size,
-            "shuffle": train,
-            "seed": self.run.seed,
-            "rank": rank,
-            "world_size": world_size,
-        }
+        options = (size // world_size, train, self.run.seed, rank, world_size)
         if self.user is None:
-            return PackedLoader(_graphs(config, split), **options)
+            return PackedLoader(_graphs(config, split), *options)
         items = user_splits(config, self.user)[split]
         if self.user.nodes is None:
             graphs = self.user.encoded(config.rwse)
-            return PackedLoader([graphs[item] for item in items.tolist()], **options)
+            return PackedLoader([graphs[item] for item in items.tolist()], *options)
         graph = self.user.packed(config.rwse)
         mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
         mask[items] = True
         if config.neighbors is None:
             return FullGraphLoader(graph, mask)
-        return NeighborLoader(graph, mask, config.neighbors, **options)
+        return NeighborLoader(graph, mask, config.neighbors, *options)
 
 
 def few_shot(data: DataConfig) -> bool:
@@ -156,7 +146,6 @@ def joint_fingerprint(parts: Iterable[str]) -> str:
 
 def fingerprint(loader: Any) -> str:
     r"""Returns a checksum of the graphs, or images, of a loader."""
-    tensors: list[Any]
     if isinstance(loader, EpisodeLoader):
         tensors = [loader.images.images, loader.images.labels]
     else:
@@ -175,8 +164,7 @@ def fingerprint(loader: Any) -> str:
 
 @dataclass
 class EpisodeLoader:
-    r"""A loader of few-shot episodes. Each epoch of the training has new episodes; validation and
-    test have the same ones in every epoch."""
+    r"""A loader of few-shot episodes. Each epoch of the training has new ones."""
 
     images: ImageSet
     data: DataConfig
@@ -213,9 +201,8 @@ def _entry(data: DataConfig) -> DatasetInfo:
 def _graphs(data: DataConfig, split: str) -> Any:
     entry = _entry(data)
     # Encodings are kept in the dataset's processed file, whose name depends on them.
-    options: dict[str, Any] = {}
-    if data.rwse:
-        options["pre_transform"] = random_walk_transform(data.rwse)
+    walks = random_walk_transform(data.rwse) if data.rwse else None
+    options: dict[str, Any] = {"pre_transform": walks}
     if not entry.splits:
         return _fold(data, split, IMDBMulti(data=data.folder, **options))
     if entry.generated:

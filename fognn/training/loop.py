@@ -3,22 +3,24 @@ r"""The training loop of one run."""
 import hashlib
 import math
 import time
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch.nn import Module, SyncBatchNorm
+from torch.nn import Module, Parameter, SyncBatchNorm
+from torch.optim import Adam, AdamW
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau, StepLR
 from tqdm import tqdm
 
 from fognn.models import count_parameters
 from fognn.training.checkpoint import State, read_checkpoint, untrained_model, write_checkpoint
-from fognn.training.config import Config
+from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import RunData, fingerprint, joint_fingerprint
 from fognn.training.environment import commit, on_ranks, threads_of, without_denormals
 from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of
-from fognn.training.optimizer import make_optimizer, make_schedule
 from fognn.training.progress import StopSignals, show, show_epoch
 from fognn.training.run_folder import Result, RunFolder, summarise
 from fognn.training.user_module import first_weights
@@ -221,6 +223,39 @@ def _step_seed(seed: int, epoch: int, batch: int, rank: int) -> int:
     on the arguments, so that a resumed run draws the same numbers."""
     text = f"{seed} {epoch} {batch} {rank}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+
+
+def make_optimizer(config: Config, parameters: Iterable[Parameter]) -> Adam:
+    r"""Returns the optimizer of a run, for the weights of its network."""
+    training = config.training
+    kind = AdamW if training.optimizer == "adamw" else Adam
+    # A fused step divides by the scale of 16-mixed itself, after the clipping, which needs
+    # gradients that are divided already.
+    fused = training.clip is None or config.precision != "16-mixed"
+    return kind(parameters, lr=training.lr, weight_decay=training.weight_decay, fused=fused)
+
+
+def cosine_factor(training: TrainingConfig, steps: int, step: int) -> float:
+    r"""Returns the factor of the learning rate in an optimizer step, from 0, for so many steps in
+    an epoch: a line up to 1, then half a cosine to ``min_lr / lr`` at the end of the last epoch."""
+    warm, last = training.warmup * steps, training.epochs * steps
+    if step < warm:
+        return (step + 1) / warm
+    lowest = training.min_lr / training.lr
+    done = min(1.0, (step - warm) / (last - warm))
+    return lowest + (1 - lowest) * (1 + math.cos(math.pi * done)) / 2
+
+
+def make_schedule(training: TrainingConfig, optimizer: Adam, steps: int) -> Any:
+    r"""Returns torch's scheduler: of a cosine for each of so many optimizer steps in an epoch,
+    otherwise for each epoch."""
+    if training.schedule == "plateau":
+        return ReduceLROnPlateau(optimizer, factor=training.factor, patience=training.patience)
+    if training.schedule == "step":
+        return StepLR(optimizer, training.step, training.factor)
+    if training.schedule == "cosine":
+        return LambdaLR(optimizer, lambda step: cosine_factor(training, steps, step))
+    return LambdaLR(optimizer, lambda epoch: 1.0)
 
 
 def _diverged(what: str, value: float, lr: float) -> TrainingError:

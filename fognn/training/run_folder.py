@@ -78,7 +78,7 @@ class Result(BaseModel):
         ``best``) and what the metric is averaged over (``batches`` or ``items``). Few-shot images
         also have ``"test/accuracy/best/interval"``, the half-width of the 95 % interval.
         """
-        found = {}
+        found: dict[str, float] = {}
         for split in ("train", "val", "test"):
             for at, scores in (getattr(self, split) or {}).items():
                 name = f"{split}/{self.metric}"

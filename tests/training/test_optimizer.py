@@ -12,7 +12,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 from fognn.training import Config, Result, TrainingConfig, fit, loop
 from fognn.training.checkpoint import read_checkpoint
 from fognn.training.data import open_split, task_of
-from fognn.training.optimizer import cosine_factor
+from fognn.training.loop import cosine_factor
 
 MODERN = {
     "training__optimizer": "adamw",
