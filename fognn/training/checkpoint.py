@@ -4,7 +4,6 @@ import math
 import zipfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -133,10 +132,9 @@ def load(run: str | Path, checkpoint: str | None = None, module: Module | None =
             the name of kept weights, such as ``"zinc/gcn+fog"``; a folder of that name comes
             first. The weights are searched as in :func:`fognn.create_model`.
         checkpoint (str, optional): ``"best"`` for the epoch with the best validation metric, or
-            ``"last"``. (default: :obj:`"best"`; for kept weights the one that is kept:
-            :obj:`"last"`, or :obj:`"best"` for few-shot images)
+            ``"last"``. (default: :obj:`"best"`; for kept weights the one that is kept)
         module (torch.nn.Module, optional): The network that was given to :func:`fognn.train`, to
-            load its weights. (default: :obj:`None`)
+            load its weights.
     """
     if module is not None:
         trained: Any = load_run(run, checkpoint, module)[0]
@@ -186,10 +184,10 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
 
     Args:
         run, checkpoint: As in :func:`fognn.load`.
-        folder (str): The folder to write, new or empty. It is written whole or not at all.
+        folder (str): The folder to write, new or empty.
     """
     folder = user_path(folder)
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+    if folder.is_file() or any(folder.glob("*")):
         raise ValueError(f"export: folder must be new or empty, got {str(folder)!r}")
     net, config, task = load_run(run, checkpoint)
     name = config.model.name
@@ -202,11 +200,5 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
         split = "val" if result.test is None else "test"
         score = result.metrics[f"{split}/{result.metric}"]
         text += f" {split.capitalize()} {result.metric.replace('_', ' ')}: {score:.4f}."
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".tmp-", dir=folder.parent) as temporary:
-        whole = Path(temporary, folder.name)
-        exported.save_pretrained(whole, f"{name} for {data}", text)
-        if folder.exists():
-            folder.rmdir()
-        whole.rename(folder)
+    exported.save_pretrained(folder, f"{name} for {data}", text)
     return folder

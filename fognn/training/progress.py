@@ -41,14 +41,11 @@ class StopSignals:
     signal has its usual effect. Outside the main thread, which alone can handle signals, it does
     nothing."""
 
-    def __init__(self) -> None:
-        self.asked = False
-        self.before: dict[signal.Signals, Any] = {}
-
     def __enter__(self) -> "StopSignals":
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self.before[number] = signal.signal(number, self._remember)
+        self.asked = False
+        main = threading.current_thread() is threading.main_thread()
+        caught = (signal.SIGINT, signal.SIGTERM) if main else ()
+        self.before = {number: signal.signal(number, self._remember) for number in caught}
         return self
 
     def __exit__(self, *_: object) -> None:

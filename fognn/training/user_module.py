@@ -19,7 +19,6 @@ from fognn.models import Task
 from fognn.ops import Adjacency
 from fognn.training.config import Config
 
-_ARGUMENTS = ("x", "edge_index", "edge_attr", "batch", "batch_size", "rwse")
 _LIBRARIES = {"torch", "torch_geometric", "fognn", "builtins", "typing", "abc"}
 _INTERNAL = set(vars(Module()))
 
@@ -46,9 +45,10 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
                 "available"
             ) from error
     one, other = copy.deepcopy(module), copy.deepcopy(module)
-    if not keep_weights:
-        for seed, part in enumerate((one, other)):
-            _reset(part, seed)
+    with torch.random.fork_rng(devices=[]):
+        for seed, part in enumerate(() if keep_weights else (one, other)):
+            torch.manual_seed(seed)
+            _reset(part)
     others = other.state_dict()
     for name, value in one.state_dict().items():
         fixed = isinstance(value, Tensor) and torch.equal(value, others[name])
@@ -80,15 +80,11 @@ def first_weights(module: Module, config: Config) -> str:
     return f"{text}; as given, without reset_parameters: {', '.join(kept)}" if kept else text
 
 
-def _reset(module: Module, seed: int | None = None) -> None:
-    r"""Calls ``reset_parameters`` of each part, the inner ones first: a module may set those of its
-    parts in its own way."""
-    with torch.random.fork_rng(devices=[], enabled=seed is not None):
-        if seed is not None:
-            torch.manual_seed(seed)
-        for part in reversed(list(module.modules())):
-            if hasattr(part, "reset_parameters"):
-                part.reset_parameters()  # type: ignore[operator]
+def _reset(module: Module) -> None:
+    # The inner parts first: a module may set those of its parts in its own way.
+    for part in reversed(list(module.modules())):
+        if hasattr(part, "reset_parameters"):
+            part.reset_parameters()  # type: ignore[operator]
 
 
 def _texts(module: Module) -> Iterator[str]:
@@ -159,12 +155,12 @@ class GivenNet(Module):
         if isinstance(edge_index, Adjacency):
             adj = edge_index
             edge_index = torch.stack([adj.unsort(adj.source), adj.unsort(adj.target)])
-        given = (x, edge_index, edge_attr, batch, batch_size, rwse)
-        values = dict(zip(_ARGUMENTS, given, strict=True))
+        values = {"x": x, "edge_index": edge_index, "edge_attr": edge_attr, "batch": batch}
+        values["rwse"] = rwse
         if self.takes_data:
-            del values["batch_size"]
             out = self.module(Data(**values))
         else:
+            values["batch_size"] = batch_size
             out = self.module(**{name: values[name] for name in self.names if name in values})
         columns = self.task.out_channels
         rows = {"graph": batch_size or 1, "node": x.size(0), "edge": edge_index.size(1)}
