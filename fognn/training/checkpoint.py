@@ -15,7 +15,7 @@ from fognn.models import Task
 from fognn.models.registry import new_model
 from fognn.models.weights import PretrainedNet, kept_file, loading_errors, read_weights
 from fognn.training.config import Config
-from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.objective import LOWER_IS_BETTER
 from fognn.training.run_folder import Result
 from fognn.training.user_data import user_data_name
 from fognn.training.user_module import untrained_module
@@ -56,12 +56,11 @@ class State:
         before = [value for value in before if math.isfinite(value)]
         if not before:
             return True
-        return last > max(before) if HIGHER_IS_BETTER[metric] else last < min(before)
+        return last < min(before) if metric in LOWER_IS_BETTER else last > max(before)
 
 
 def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
-    r"""Returns the untrained network of a run, or a copy of the user's, initialised with the run's
-    seed."""
+    r"""Returns the network of a run, or a copy of the user's, initialised with the run's seed."""
     name = config.model.name
     if module is None and is_python_name(name):
         raise ValueError(
@@ -84,8 +83,7 @@ def _arguments(config: Config, task: Task | None) -> dict[str, Any]:
 
 
 def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:
-    r"""Writes a checkpoint: what rebuilds the network, and tensors and plain values by name, of
-    which ``"model"`` has the weights."""
+    r"""Writes a checkpoint: what rebuilds the network, and its state, such as ``"model"``."""
     fields = None if task is None else asdict(task)
     content = {"format": FORMAT, "config": config.to_dict(), "task": fields, **state}
     with write_whole(path) as temporary:

@@ -1,5 +1,4 @@
-r"""The machine of a run: versions and commit, devices, processes (with Lightning's Fabric) and
-threads."""
+r"""The machine of a run: versions, commit, devices, processes (Lightning's Fabric), threads."""
 
 import inspect
 import multiprocessing
@@ -73,8 +72,8 @@ def commit() -> str | None:
 
 
 def peak_memory(device: str) -> int | None:
-    r"""Returns the largest memory that this process has had, in bytes: that of tensors on the
-    device for ``"cuda"``, otherwise all of its resident memory, if the system is Linux."""
+    r"""Returns the largest memory that this process has had, in bytes: that of tensors on CUDA, or
+    all of its resident memory, on Linux."""
     if device == "cuda":
         return torch.cuda.max_memory_allocated()
     status = Path("/proc/self/status")

@@ -219,8 +219,7 @@ def _train(
 
 
 def _step_seed(seed: int, epoch: int, batch: int, rank: int) -> int:
-    r"""Returns the seed of the random numbers (of dropout) of one rank in one step. It depends only
-    on the arguments, so that a resumed run draws the same numbers."""
+    r"""Returns the seed of the random numbers of a step, which a resumed run draws again."""
     text = f"{seed} {epoch} {batch} {rank}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
@@ -247,8 +246,7 @@ def cosine_factor(training: TrainingConfig, steps: int, step: int) -> float:
 
 
 def make_schedule(training: TrainingConfig, optimizer: Adam, steps: int) -> Any:
-    r"""Returns torch's scheduler: of a cosine for each of so many optimizer steps in an epoch,
-    otherwise for each epoch."""
+    r"""Returns torch's scheduler: a cosine is stepped after each batch, the others each epoch."""
     if training.schedule == "plateau":
         return ReduceLROnPlateau(optimizer, factor=training.factor, patience=training.patience)
     if training.schedule == "step":

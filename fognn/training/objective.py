@@ -20,10 +20,7 @@ from fognn.ops import adjacency
 from fognn.training.config import RANKING, TrainingConfig
 from fognn.training.data import RunData
 
-HIGHER_IS_BETTER = {
-    **dict.fromkeys(("mae", "rmse"), False),
-    **dict.fromkeys(("accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"), True),
-}
+LOWER_IS_BETTER = ("mae", "rmse")
 
 
 def forward_batch(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
@@ -105,9 +102,9 @@ class Meter:
     r"""Accumulates the loss and the metric of an epoch.
 
     The metric over items is that of all items together; the metric over batches is the mean of the
-    metrics of the batches, as the public benchmark reports it, where each rank's part of a batch
-    counts as a batch. ROC-AUC and average precision are only over items. Missing targets (NaN) do
-    not count. Few-shot images have :obj:`queries` consecutive items in an episode."""
+    metrics of the batches (of each rank), as the public benchmark reports it. ROC-AUC and average
+    precision are only over items. Missing targets (NaN) do not count. Few-shot images have
+    :obj:`queries` consecutive items in an episode."""
 
     def __init__(
         self, training: TrainingConfig, classes: int, fabric: Fabric, queries: int | None = None
@@ -165,9 +162,8 @@ class Meter:
 
     def compute(self) -> dict[str, float]:
         r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
-        ranks; for few-shot images also the half-width of the 95 % ``"interval"`` of the mean of the
-        episodes' accuracies in %. If all answers are the most frequent class, the metric is also
-        given as that of the ``"majority"``."""
+        ranks; for few-shot images also the half-width of the 95 % ``"interval"`` over episodes; and
+        as ``"majority"`` the metric again, if all answers are the most frequent class."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
             # A rank may have had no batch, of which torchmetrics warns; the others have some.
@@ -219,16 +215,13 @@ class ColumnMean(Metric):
 
 
 def _metric(name: str, classes: int) -> Metric:
-    if name == "mae":
-        return MeanAbsoluteError()
-    if name == "rmse":
-        return MeanSquaredError(squared=False)
-    if name == "roc_auc":
-        return ColumnMean(binary_auroc)
-    if name == "average_precision":
-        return ColumnMean(binary_average_precision)
-    if name == "f1":
-        return BinaryF1Score(validate_args=False)
-    if name == "accuracy":
-        return MulticlassAccuracy(classes, average="micro", validate_args=False)
-    return MulticlassRecall(classes, average="macro", validate_args=False)
+    metrics: dict[str, Callable[[], Metric]] = {
+        "mae": MeanAbsoluteError,
+        "rmse": lambda: MeanSquaredError(squared=False),
+        "roc_auc": lambda: ColumnMean(binary_auroc),
+        "average_precision": lambda: ColumnMean(binary_average_precision),
+        "f1": lambda: BinaryF1Score(validate_args=False),
+        "accuracy": lambda: MulticlassAccuracy(classes, average="micro", validate_args=False),
+        "balanced_accuracy": lambda: MulticlassRecall(classes, validate_args=False),
+    }
+    return metrics[name]()

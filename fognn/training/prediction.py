@@ -63,8 +63,7 @@ class Predictions:
         return len(self.values)
 
     def to_frame(self) -> pd.DataFrame:
-        r"""Returns a table: where each row belongs, the predictions, the probabilities, and the
-        truth if it is known."""
+        r"""Returns a table: places, predictions, probabilities, and the truth if it is known."""
         columns: dict[str, Any] = dict(self.places)
         if self.probabilities is None:
             columns |= _columns("prediction", self.values, self.names)
@@ -171,7 +170,7 @@ def predict(
     if task is None:
         raise ValueError(
             f"predict: run must not be of a few-shot network, got {str(run)!r}: use "
-            "fognn.training.predict_images, or --support and --query"
+            "predict_images, or --support and --query"
         )
     config = _here(config, device, threads, data, batch_size)
     if split is not None:

@@ -15,7 +15,7 @@ from fognn.training.config import Config
 from fognn.training.data import RunData, data_fingerprint, joint_fingerprint
 from fognn.training.environment import device_of
 from fognn.training.loop import fit_one
-from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.objective import LOWER_IS_BETTER
 from fognn.training.progress import show
 from fognn.training.run_folder import (
     Result,
@@ -120,7 +120,7 @@ def _mean_result(
         for rows in zip(*curves, strict=False)
     ]
     curve = [row[f"val_{metric}_items"] for row in history]
-    best = curve.index((max if HIGHER_IS_BETTER[metric] else min)(curve))
+    best = curve.index((min if metric in LOWER_IS_BETTER else max)(curve))
     tests = [result.test for result in results if result.test is not None]
     # Validation scores of all folds are taken at the best epoch of the mean curve, as in the paper;
     # test scores, with holdout, at each fold's own best epoch.

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from fognn.training.config import Config
 from fognn.training.environment import environment, peak_memory
-from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.objective import LOWER_IS_BETTER
 from fognn.utils.errors import Stopped, TrainingError, first_problem
 from fognn.utils.files import write_whole
 
@@ -121,8 +121,7 @@ def summarise(
     test: Scores | None,
     **rest: Any,
 ) -> Result:
-    r"""Builds the result of a run from its epochs, the scores of its test split, and the other
-    fields of :class:`Result`."""
+    r"""Builds a result from the epochs, the scores of the test split, and its other fields."""
     metric = config.training.metric
     rows = {"last": history[-1], "best": history[best_epoch - 1]}
     seconds = [sum(row[name] for name in TIMES) for row in history]
@@ -132,7 +131,7 @@ def summarise(
         model=config.model.name,
         seed=config.seed,
         metric=metric,
-        higher_is_better=HIGHER_IS_BETTER[metric],
+        higher_is_better=metric not in LOWER_IS_BETTER,
         epochs=len(history),
         best_epoch=best_epoch,
         seconds_per_epoch=statistics.median(seconds),
@@ -214,8 +213,8 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
         foreign = [name for name in names if not name.startswith((".tmp-", ".lock"))]
         if foreign:
             raise ValueError(
-                f"folder must be new, empty or the folder of this run, got {str(path)!r}, which "
-                f"has {foreign[0]!r} and no config.yaml"
+                f"folder must be new, empty or of this run, got {str(path)!r}, which has "
+                f"{foreign[0]!r} and no config.yaml"
             )
         return
     there = Config.read(path / "config.yaml")
