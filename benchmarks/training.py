@@ -23,7 +23,7 @@ from measure import parser, report, save
 from fognn.experiments import protocol
 from fognn.training import Config, fit, loop
 from fognn.training.checkpoint import untrained_model
-from fognn.training.data import open_split, task_of
+from fognn.training.data import RunData, task_of
 from fognn.training.objective import forward_batch, loss_of
 
 FRACTIONS = {"PATTERN": 0.2, "ZINC": 1.0}
@@ -38,7 +38,7 @@ class Bare:
         self.loss = config.training.loss
         # The optimiser of the loop: the loop is what is measured.
         self.adam = torch.optim.Adam(self.net.parameters(), config.training.lr, fused=True)
-        self.batches = list(open_split(config, "train"))
+        self.batches = list(RunData(config).loader("train"))
 
     def epoch(self) -> float:
         start = time.perf_counter()

@@ -31,11 +31,8 @@ Index = Annotated[int, Field(ge=0)]
 
 def _hops(value: Any) -> Any:
     if isinstance(value, str | int):
-        value = [int(part) for part in str(value).split(",")]
-    hops = None if value is None else list(value)
-    if hops is not None and not (hops and all(k > 0 or k == -1 for k in hops)):
-        raise ValueError("must be a positive int for each hop, such as 15,10, or -1 for all")
-    return hops
+        return [int(part) for part in str(value).split(",")]
+    return list(value) if isinstance(value, tuple) else value
 
 
 Hops = Annotated[list[int] | None, BeforeValidator(_hops)]

@@ -127,11 +127,6 @@ def task_of(config: DataConfig, user: UserData | None = None) -> Task | None:
     return replace(TASKS[entry.name.lower()], encodings=config.rwse)
 
 
-def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -> Any:
-    r"""Returns the loader of one split, see :meth:`RunData.loader`."""
-    return RunData(config).loader(split, rank, world_size)
-
-
 def data_fingerprint(config: Config, user: UserData | None = None) -> str:
     r"""Returns the checksum of all data of a run, as in its :class:`~fognn.training.Result`."""
     data = RunData(config, user)

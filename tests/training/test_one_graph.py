@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_runs import metrics
+from tiny_runs import metrics, open_split
 
 from fognn.data import FullGraphLoader, NeighborLoader
 from fognn.experiments import protocol
 from fognn.training import Config, Stopped, fit, loop
-from fognn.training.data import RunData, data_fingerprint, fingerprint, open_split
+from fognn.training.data import RunData, data_fingerprint, fingerprint
 from fognn.training.user_data import open_data
 
 NODES = 60

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_runs import molecules
+from tiny_runs import molecules, open_split
 from torch_geometric.data import Data
 
 import fognn
@@ -17,7 +17,7 @@ from fognn.experiments import protocol
 from fognn.models import Task
 from fognn.training import DataConfig, Result, evaluate, fit
 from fognn.training.checkpoint import untrained_model
-from fognn.training.data import open_split, task_of
+from fognn.training.data import task_of
 from fognn.training.objective import forward_batch
 from fognn.training.user_data import is_user_data, open_data, user_objective, user_task
 
