@@ -173,6 +173,8 @@ def predict(
             "predict_images, or --support and --query"
         )
     config = _here(config, device, threads, data, batch_size)
+    if config.precision.endswith("mixed"):
+        config = config.with_values({"precision": "32-true"})  # that of the weights
     if split is not None:
         opened = RunData(config)
         loader = opened.loader(split)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from fognn.training.config import Config
 from fognn.training.environment import environment, peak_memory
@@ -60,6 +60,14 @@ class Result(BaseModel):
     peak_memory: int | None = None  # of the process, or of tensors on CUDA, in bytes
     initial_weights: str = ""  # where those of a network that is a Python object come from
     majority_class: bool = False  # the test metric is that of the most frequent class for all
+
+    @field_validator("train", "val", "test")
+    @classmethod
+    def _complete(cls, scores: Scores | None) -> Scores | None:
+        for at in ("last", "best"):
+            if scores is not None and not {"loss", "items", "batches"} <= scores.get(at, {}).keys():
+                raise ValueError(f"{at} must have loss, items and batches")
+        return scores
 
     @property
     def metrics(self) -> dict[str, float]:

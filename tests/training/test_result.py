@@ -70,6 +70,7 @@ def test_no_result(tmp_path: Path) -> None:
     [
         ({"epochs": "many"}, "epochs"),
         ({"best_epoch": 0}, "best_epoch"),
+        ({"val": {"last": {}}}, "val: last"),
         ({"test": {"last": 3}}, "test.last"),
     ],
 )
