@@ -46,7 +46,7 @@ from fognn.experiments.differences import estimate
 from fognn.models import Task, create_model
 from fognn.nn import FOG
 from fognn.training.checkpoint import untrained_model
-from fognn.training.data import open_split, task_of
+from fognn.training.data import RunData, task_of
 from fognn.training.environment import without_denormals
 from fognn.training.objective import forward_batch
 
@@ -155,7 +155,7 @@ def zinc_run(norm: str, seed: int, epochs: int, fraction: float) -> float:
     """The validation MAE after the last epoch."""
     config = protocol("zinc", "gcn+fog", seed, {"data.fraction": fraction})
     net = with_norm(untrained_model(config, task_of(config.data)), norm)
-    train, val = open_split(config, "train"), open_split(config, "val")
+    train, val = (RunData(config).loader(split) for split in ("train", "val"))
     adam = torch.optim.Adam(net.parameters(), config.training.lr, fused=True)
     steps = epochs * len(train)
     schedule = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, steps)

@@ -23,7 +23,7 @@ from measure import parser, report, save
 from fognn.experiments import protocol
 from fognn.training import Config, fit, loop
 from fognn.training.checkpoint import untrained_model
-from fognn.training.data import open_split, task_of
+from fognn.training.data import RunData, task_of
 from fognn.training.objective import forward_batch, loss_of
 
 FRACTIONS = {"PATTERN": 0.2, "ZINC": 1.0}
@@ -38,7 +38,7 @@ class Bare:
         self.loss = config.training.loss
         # The optimiser of the loop: the loop is what is measured.
         self.adam = torch.optim.Adam(self.net.parameters(), config.training.lr, fused=True)
-        self.batches = list(open_split(config, "train"))
+        self.batches = list(RunData(config).loader("train"))
 
     def epoch(self) -> float:
         start = time.perf_counter()
@@ -54,22 +54,20 @@ def shares(config: Config) -> dict[str, float]:
     """Seconds of an epoch, bare and in the loop, and the share that the loop adds."""
     bare, pairs = Bare(config), []
 
-    class Clock(loop.RunProgress):
-        def epoch(self, number: int) -> None:
-            self.start = time.perf_counter()
-            super().epoch(number)
+    start = time.perf_counter()
 
-        def end(self, row: dict[str, Any]) -> None:
-            super().end(row)
-            looped = time.perf_counter() - self.start - row["val_seconds"]
-            pairs.append((bare.epoch(), looped))
+    def measure(_: Config, row: dict[str, Any], quiet: bool) -> None:
+        nonlocal start
+        looped = time.perf_counter() - start - row["val_seconds"]
+        pairs.append((bare.epoch(), looped))
+        start = time.perf_counter()
 
-    original, loop.RunProgress = loop.RunProgress, Clock  # type: ignore[misc]
+    original, loop.show_epoch = loop.show_epoch, measure
     try:
         with tempfile.TemporaryDirectory() as folder:
             fit(config, Path(folder) / "run", quiet=True)
     finally:
-        loop.RunProgress = original  # type: ignore[misc]
+        loop.show_epoch = original
     kept = pairs[1:] or pairs  # the first warms up
     return {
         "bare s": statistics.median(bare for bare, _ in kept),

@@ -50,13 +50,11 @@ def test_files_are_written(run: Run) -> None:
     assert lines[0] == ",".join(["query", "class", *(f"probability_{name}" for name in NAMES)])
 
 
-def test_one_image_and_what_differs_from_the_training(run: Run) -> None:
+def test_one_image_and_fewer_classes_than_in_the_training(run: Run) -> None:
     shutil.rmtree("support/fish")
     done = run("--support", "support", "--query", "queries/2.png")
     assert done.returncode == 0
-    first, *table = done.stdout.splitlines()
-    assert "5 classes, got 4" in first
-    assert len(table) == 3
+    assert len(done.stdout.splitlines()) == 3
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def fails(done: Done, message: str, before: list[str]) -> None:
         ({}, ["--set", "data.fold=3"], "data.fold"),
         ({}, ["--set", "data.fold=1", "--split", "random"], "data.fold"),
         ({}, ["--split", "scaffold"], "data.split"),
-        ({}, ["--set", "data.neighbors=[3,0]"], "data.neighbors"),
+        ({}, ["--set", "data.neighbors=[3,0]"], "neighbors must be positive ints"),
         ({}, ["--set", "data.neighbors=[3]", "--set", "model.norm=sym"], "model.norm"),
         ({}, ["--set", "training.metric=mae"], "training.metric"),
     ],

@@ -9,8 +9,14 @@ from torch_geometric.data import Data
 
 from fognn.experiments import protocol
 from fognn.training import Config
+from fognn.training.data import RunData
 
 TIMES = ("train_seconds", "val_seconds")
+
+
+def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -> Any:
+    """The loader of a split."""
+    return RunData(config).loader(split, rank, world_size)
 
 
 def tiny(model: str = "gcn+fog", **values: Any) -> Config:

@@ -13,9 +13,9 @@ from fognn.cli.options import app
 
 def _list_settings(asked: bool) -> None:
     if asked:
-        from fognn.training.config import setting_help, setting_names
+        from fognn.training.config import SETTING_NAMES, setting_help
 
-        for name in setting_names():
+        for name in SETTING_NAMES:
             print(f"{name:<24}{setting_help(name)}")
         print("model.NAME              A setting of the network, see fognn.create_model.")
         raise Exit
@@ -142,7 +142,7 @@ def predict(
         from fognn.training.few_shot_prediction import predict_images
 
         images = predict_images(run, support, query, checkpoint, batch_size, device)
-        print("\n".join([*images.notes, answers_table(images)]))
+        print(answers_table(images))
         if output is not None:
             images.to_csv(output)
         return

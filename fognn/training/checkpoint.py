@@ -2,13 +2,11 @@ r"""Checkpoints: the state of a run, written atomically, and networks that are b
 
 import math
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+import pandas as pd
 import torch
 from torch.nn import Module
 
@@ -17,10 +15,10 @@ from fognn.models import Task
 from fognn.models.registry import new_model
 from fognn.models.weights import PretrainedNet, kept_file, loading_errors, read_weights
 from fognn.training.config import Config
-from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.objective import LOWER_IS_BETTER
 from fognn.training.run_folder import Result
 from fognn.training.user_data import user_data_name
-from fognn.training.user_module import load_given, untrained_module
+from fognn.training.user_module import untrained_module
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
@@ -47,14 +45,8 @@ class State:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "State":
         r"""Builds the state from the result of :meth:`to_dict`."""
-        if content.get("batch"):
-            raise FileError(
-                "an older fognn stopped this run within an epoch: train it anew (--again)"
-            )
-        rows = [
-            dict(zip(content["names"], row, strict=True)) for row in content["history"].tolist()
-        ]
-        history = [row | {"epoch": int(row["epoch"])} for row in rows]
+        rows = pd.DataFrame(content["history"].numpy(), columns=content["names"])
+        history = rows.astype({"epoch": int}).to_dict("records")
         return cls(history, content["best_epoch"], content["stopped"], content["commits"])
 
     def is_best(self, metric: str) -> bool:
@@ -64,23 +56,24 @@ class State:
         before = [value for value in before if math.isfinite(value)]
         if not before:
             return True
-        return last > max(before) if HIGHER_IS_BETTER[metric] else last < min(before)
+        return last < min(before) if metric in LOWER_IS_BETTER else last > max(before)
 
 
 def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
-    r"""Returns the untrained network of a run, or a copy of the user's, initialised with the run's
-    seed. The caller's random state is not changed."""
+    r"""Returns the network of a run, or a copy of the user's, initialised with the run's seed."""
+    name = config.model.name
+    if module is None and is_python_name(name):
+        raise ValueError(
+            f"network {name!r} was given as a Python object: call fognn.train with the same object "
+            "to resume its run, or fognn.load(run, module=network) to load its weights"
+        )
+    if module is not None and not is_python_name(name):
+        raise ValueError(f"module must be None for the network {name!r}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         if module is not None:
             return untrained_module(module, task, config.model.settings)
-        if is_python_name(config.model.name):
-            raise ValueError(
-                f"network {config.model.name!r} was given as a Python object: call fognn.train "
-                "with the same object to resume its run, or fognn.load(run, module=network) to "
-                "load its weights"
-            )
-        return new_model(config.model.name, task, **_arguments(config, task))
+        return new_model(name, task, **_arguments(config, task))
 
 
 def _arguments(config: Config, task: Task | None) -> dict[str, Any]:
@@ -90,8 +83,7 @@ def _arguments(config: Config, task: Task | None) -> dict[str, Any]:
 
 
 def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:
-    r"""Writes a checkpoint: all that is needed to rebuild the network, and tensors and plain values
-    by name, of which ``"model"`` has the network's weights."""
+    r"""Writes a checkpoint: what rebuilds the network, and its state, such as ``"model"``."""
     fields = None if task is None else asdict(task)
     content = {"format": FORMAT, "config": config.to_dict(), "task": fields, **state}
     with write_whole(path) as temporary:
@@ -102,37 +94,25 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     r"""Reads a checkpoint; no code that it names is run."""
     if not Path(path).is_file():
         raise ValueError(f"{path} does not exist: the run has not finished an epoch yet")
-    with content_of(path):
+    try:
         with zipfile.ZipFile(path) as parts:  # torch does not compare the checksums
             if parts.testzip() is not None:
                 raise zipfile.BadZipFile("wrong checksum")
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         if content["format"] != FORMAT:
-            raise FileError(f"{path} is not a checkpoint of this version of fognn")
-    return dict(content)
-
-
-@contextmanager
-def content_of(path: Path) -> Iterator[None]:
-    r"""Names a checkpoint in the errors of the block, which reads or uses its content."""
-    try:
-        yield
-    except FileError:
-        raise
-    except ValueError as error:  # a setting of the network, in a clear sentence
-        raise ValueError(f"{path}: {error}") from error
+            raise ValueError(f"format {content['format']}")
     except Exception as error:  # whatever torch and pickle raise for broken bytes
         raise FileError(
-            f"{path} is truncated or corrupt, or not of this run ({type(error).__name__}): remove "
-            f"the run in {path.parent} and train it again"
+            f"{path} is truncated or corrupt, or of another version of fognn "
+            f"({type(error).__name__}): remove the run and train it again"
         ) from error
+    return content
 
 
 def rebuild(
     content: dict[str, Any], module: Module | None = None
 ) -> tuple[Module, Config, Task | None]:
-    r"""Returns the trained network of a checkpoint, in evaluation mode, its configuration and its
-    task."""
+    r"""Returns the trained network of a checkpoint, its configuration and its task."""
     config = Config.from_dict(content["config"], "checkpoint")
     task = None if content["task"] is None else Task(**content["task"])
     model = untrained_model(config, task, module)
@@ -153,14 +133,15 @@ def load(
             ``"zinc/gcn+fog"``; a folder of that name comes first. The weights are searched as in
             :func:`fognn.create_model`.
         checkpoint (str, optional): ``"best"`` for the epoch with the best validation metric, or
-            ``"last"``. (default: :obj:`"best"`; for kept weights the one that is kept:
-            :obj:`"last"`, or :obj:`"best"` for few-shot images)
+            ``"last"``. (default: :obj:`"best"`; for kept weights the one that is kept)
         module (torch.nn.Module, optional): The network that was given to :func:`fognn.train`, to
-            load its weights. (default: :obj:`None`)
+            load its weights.
     """
     run = run.folder if isinstance(run, Result) else run
     if module is not None:
-        return load_given(module, read_checkpoint(_file(run, checkpoint)), str(run))
+        trained: Any = load_run(run, checkpoint, module)[0]
+        module.load_state_dict(trained.module.state_dict())
+        return module.eval()
     if (user_path(run) / "config.json").is_file():
         return PretrainedNet.from_pretrained(run)
     return load_run(run, checkpoint)[0]
@@ -173,19 +154,16 @@ def load_run(
     run = run.folder if isinstance(run, Result) else run
     kept = kept_file(run)
     if kept is None:
-        path = _file(run, checkpoint)
-        content = read_checkpoint(path)
-        with content_of(path):
-            return rebuild(content, module)
+        return rebuild(read_checkpoint(_file(run, checkpoint)), module)
     weights = read_weights(kept)
     epoch = "best" if weights.task is None else "last"
     if checkpoint not in (None, epoch):
         raise ValueError(
-            f"load: checkpoint must be {epoch!r}, the epoch of these kept weights, got "
-            f"{checkpoint!r}"
+            f"load: checkpoint must be {epoch!r} for these kept weights, got {checkpoint!r}"
         )
+    content = {"config": weights.config, "task": weights.task, "model": weights.tensors}
     with loading_errors(kept):
-        return rebuild({"config": weights.config, "task": weights.task, "model": weights.tensors})
+        return rebuild(content, module)
 
 
 def _file(run: str | Path, checkpoint: str | None) -> Path:
@@ -208,16 +186,11 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
     Nothing is uploaded. :class:`fognn.models.PretrainedNet` and :func:`load` read it.
 
     Args:
-        run (str): A run folder, a checkpoint in one, or the name of kept weights, see
-            :func:`fognn.load`.
-        folder (str): The folder to write, new or empty. It is written whole or not at all.
-        checkpoint (str, optional): ``"best"`` or ``"last"``, as in :func:`fognn.load`.
-
-    Returns:
-        The folder.
+        run, checkpoint: As in :func:`fognn.load`.
+        folder (str): The folder to write, new or empty.
     """
     folder = user_path(folder)
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+    if folder.is_file() or any(folder.glob("*")):
         raise ValueError(f"export: folder must be new or empty, got {str(folder)!r}")
     net, config, task = load_run(run, checkpoint)
     name = config.model.name
@@ -230,11 +203,5 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
         split = "val" if result.test is None else "test"
         score = result.metrics[f"{split}/{result.metric}"]
         text += f" {split.capitalize()} {result.metric.replace('_', ' ')}: {score:.4f}."
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".tmp-", dir=folder.parent) as temporary:
-        whole = Path(temporary, folder.name)
-        exported.save_pretrained(whole, f"{name} for {data}", text)
-        if folder.exists():
-            folder.rmdir()
-        whole.rename(folder)
+    exported.save_pretrained(folder, f"{name} for {data}", text)
     return folder

@@ -3,7 +3,6 @@ r"""The configuration of a run. A setting is defined by its field here, and only
 derived from the fields."""
 
 import dataclasses
-import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from fognn.models.registry import has_fog
 from fognn.training.settings import flat
+from fognn.utils import checks
 from fognn.utils.errors import first_problem
 
 # Metrics of the order of all items, which a single batch does not have.
@@ -31,11 +31,8 @@ Index = Annotated[int, Field(ge=0)]
 
 def _hops(value: Any) -> Any:
     if isinstance(value, str | int):
-        value = [int(part) for part in str(value).split(",")]
-    hops = None if value is None else list(value)
-    if hops is not None and not (hops and all(k > 0 or k == -1 for k in hops)):
-        raise ValueError("must be a positive int for each hop, such as 15,10, or -1 for all")
-    return hops
+        return [int(part) for part in str(value).split(",")]
+    return list(value) if isinstance(value, tuple) else value
 
 
 Hops = Annotated[list[int] | None, BeforeValidator(_hops)]
@@ -55,8 +52,7 @@ class DataConfig:
     seed: Index = 0
     """Seed of generated graphs, and of the random split of your own data."""
     fold: Count | None = None
-    """IMDB-MULTI: the fold to hold out, from 1; all folds in turn if not given. One graph with
-    several splits: the number of the split, from 1."""
+    """IMDB-MULTI: the fold to hold out, from 1, else all in turn. One graph: its split, from 1."""
     holdout: bool = False
     """IMDB-MULTI: choose the best epoch on the next fold, so that the held-out fold is a test."""
     n_way: Annotated[int, Field(ge=2)] = 5
@@ -73,16 +69,13 @@ class DataConfig:
     """Your own data: regression or classification, if auto finds the wrong one."""
     split: str | None = None
     """Your own data: random (8 : 1 : 1), scaffold for molecules, all splits of one graph as folds,
-    or a .json or .csv file with the items of each split; if not given, the data's own (first)
-    split, else random."""
+    or a .json or .csv file with the items of each split. [the data's own, else random]"""
     split_column: str | None = None
     """csv file: the column that has train, val or test for each molecule."""
     rwse: Index = 0
-    """Steps of the random walks whose return probabilities are added to each node's features, such
-    as 20; 0 for none. They are computed once and kept with the dataset."""
+    """Steps of the random walks whose return probabilities are added to each node's features."""
     neighbors: Hops = None
-    """One graph: sample at most so many neighbours of a node in each hop, such as 15,10; if not
-    given, the whole graph is a batch."""
+    """One graph: sample at most so many neighbours of a node in each hop, such as 15,10."""
     smiles: str = "smiles"
     """csv file: the column of the SMILES strings."""
     skip_bad: bool = False
@@ -109,16 +102,15 @@ class TrainingConfig:
     r"""The training of a run: by default Adam, with L2 in the gradient."""
 
     loss: Literal["l1", "mse", "cross_entropy", "balanced_cross_entropy", "bce"]
-    """Loss: l1 or mse (numbers), bce (yes/no), cross_entropy, or balanced_cross_entropy (class
-    weights (V - n_c) / V)."""
+    """l1 or mse (numbers), bce (yes/no), cross_entropy, or balanced_cross_entropy (class weights
+    (V - n_c) / V)."""
     metric: Literal[
         "mae", "rmse", "accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"
     ]
-    """Metric: mae or rmse (numbers); accuracy, balanced_accuracy (mean recall of the classes), f1
-    (of class 1), roc_auc or average_precision (each the mean over columns or classes)."""
+    """mae or rmse (numbers); accuracy, balanced_accuracy (mean recall of the classes), f1 (of class
+    1), roc_auc or average_precision (each the mean over columns or classes)."""
     batch_size: Count = 128
-    """Number of graphs, few-shot episodes, or nodes with sampled neighbours, in a batch, over all
-    ranks."""
+    """Graphs, few-shot episodes, or nodes with sampled neighbours, in a batch of all ranks."""
     epochs: Count = 1000
     """Maximum number of epochs."""
     steps: Count = 1000
@@ -130,13 +122,11 @@ class TrainingConfig:
     weight_decay: AtLeastZero = 0.0
     """Weight of the L2 penalty, or of the decoupled decay of adamw."""
     clip: Positive | None = None
-    """Largest norm of the gradient of all weights together; a longer gradient is scaled to it. If
-    not given, gradients are not changed."""
+    """Largest norm of the gradient of all weights together; a longer one is scaled to it."""
     schedule: Literal["plateau", "step", "cosine", "none"] = "plateau"
     """plateau (reduce the learning rate after PATIENCE epochs without a lower validation loss, stop
-    below MIN_LR), step (reduce it every STEP epochs), cosine (change it in each step: linearly up
-    to LR over WARMUP epochs, then as half a cosine to MIN_LR at the end of the last epoch) or
-    none."""
+    below MIN_LR), step (reduce it every STEP epochs), cosine (in each step: linearly up to LR over
+    WARMUP epochs, then half a cosine to MIN_LR at the end of the last epoch) or none."""
     warmup: Index = 0
     """cosine: epochs in which the learning rate rises linearly to its highest value."""
     factor: Fraction = 0.5
@@ -162,8 +152,7 @@ class TrainingConfig:
 @dataclass(frozen=True, config=_STRICT)
 class MachineConfig:
     r"""The machine that a run is trained on. It is not part of a run's identity: a run can be
-    resumed on another machine. Results are bitwise reproducible only with the same device, threads,
-    ranks and compile setting."""
+    resumed on another machine, but has the same bits only with the same values."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """auto, cpu, cuda or mps."""
@@ -198,9 +187,8 @@ class Config:
     def to_dict(self) -> dict[str, Any]:
         r"""Returns nested dicts of plain values, as in ``config.yaml``."""
         content = dataclasses.asdict(self)
-        model = content["model"]
-        content["model"] = {"name": model["name"], **model["settings"]}
-        return dict(content)
+        content["model"] |= content["model"].pop("settings")
+        return content
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: str = "config") -> "Config":
@@ -238,8 +226,8 @@ class Config:
 
     def digest(self) -> str:
         r"""Returns a hash of :meth:`identity`, of 8 hexadecimal digits. Settings at their default
-        are left out, so a setting that a later version adds does not change it;
-        ``model.fog_act_first`` is left out if it is :obj:`True`, as in files without it."""
+        are left out, so that new ones do not change it, and ``model.fog_act_first`` if it is
+        :obj:`True`, as in files without it."""
         blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae")).identity()
         defaults = flat(blank)
         defaults["model.fog_act_first"] = True
@@ -264,8 +252,6 @@ class Config:
         r"""Reads a ``config.yaml``."""
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ValueError(f"config: {path}: {error.strerror}") from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ValueError(f"config: {path} must be a YAML file: {error}") from error
         return cls.from_dict(content, str(path))
@@ -291,7 +277,7 @@ SECTIONS: dict[str, Any] = {
     "machine": MachineConfig,
 }
 # Without the sections themselves, and without model.*, which create_model checks.
-_NAMES = [
+SETTING_NAMES = [
     *("seed", "precision"),
     *(
         f"{name}.{field.name}"
@@ -305,19 +291,12 @@ _NAMES = [
 def setting_name(name: str) -> str:
     r"""Returns the dotted name of a setting: ``"training.lr"`` for ``"lr"``, if the last part is
     unique. Settings of the network are always dotted, as ``"model.h1"``."""
-    if name in _NAMES or (name.startswith("model.") and name != "model."):
+    if name in SETTING_NAMES or (name.startswith("model.") and name != "model."):
         return name
-    found = [known for known in _NAMES if known.partition(".")[2] == name != "name"]
-    if len(found) == 1:
-        return found[0]
-    near = difflib.get_close_matches(name, [*_NAMES, *(n.rpartition(".")[2] for n in _NAMES)], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"one of the network is 'model.{name}'"
-    raise ValueError(f"config: unknown setting {name!r}; {hint}")
-
-
-def setting_names() -> list[str]:
-    r"""Returns the dotted names of all settings but those of the network."""
-    return list(_NAMES)
+    found = [known for known in SETTING_NAMES if known.partition(".")[2] == name != "name"]
+    if len(found) != 1:
+        checks.known("config", "setting", name, [*SETTING_NAMES, f"model.{name}"])
+    return found[0]
 
 
 def setting_help(name: str) -> str:

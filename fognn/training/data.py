@@ -21,7 +21,6 @@ from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
 from fognn.training.user_data import (
     is_user_data,
-    judged_by_accuracy,
     open_data,
     user_splits,
     user_task,
@@ -39,9 +38,8 @@ class RunData:
         if user is None and is_user_data(config.data):
             user = open_data(config.data)
         self.run, self.config, self.user = config, config.data, user
-        self.few_shot = user is None and _entry(config.data).kind == "images"
         # Of images: the number of queries of an episode.
-        self.queries = config.data.n_query if self.few_shot else None
+        self.queries = config.data.n_query if few_shot(config.data) else None
 
     @cached_property
     def task(self) -> Task | None:
@@ -58,80 +56,60 @@ class RunData:
         r"""The standard deviation of each value of the task, for the loss."""
         return None if self.task is None or not self.task.std else torch.tensor(self.task.std)
 
-    @property
-    def folds(self) -> int:
-        r"""The number of folds that the run trains one after another; 0 for a single run."""
-        if self.config.fold is not None:
-            return 0
+    @cached_property
+    def folds(self) -> list[Config]:
+        r"""The folds that the run trains one after another; empty for a single run."""
         if self.user is None:
-            return 0 if _entry(self.config).splits else FOLDS
-        return self.user.num_splits if self.config.split == "all" else 0
+            count = 0 if _entry(self.config).splits else FOLDS
+        else:
+            count = self.user.num_splits if self.config.split == "all" else 0
+        if self.config.fold is not None:
+            return []
+        return [self.run.with_values({"data.fold": fold + 1}) for fold in range(count)]
 
     @property
     def splits(self) -> tuple[str, ...]:
-        r"""The names of the splits. A held-out fold without ``holdout`` is ``"val"`` and not
-        ``"test"``, because it is evaluated in every epoch."""
+        r"""The names of the splits. A held-out fold without ``holdout`` is evaluated in every
+        epoch, so it is ``"val"`` and not ``"test"``."""
         if self.user is None and not _entry(self.config).splits and not self.config.holdout:
             return ("train", "val")
         return ("train", "val", "test")
 
     def notes(self) -> list[str]:
-        r"""Returns what was found in the user's data, for the user; nothing for other datasets."""
+        r"""Returns what was found in the user's data."""
         if self.user is None:
             return []
         found = user_splits(self.config, self.user)
         sizes = ", ".join(f"{len(items):,} {split}" for split, items in found.items())
-        count = self.user.num_splits
-        of = f" (number {self.config.fold or 1} of {count})" if count > 1 else ""
-        why = judged_by_accuracy(self.run, self.user)
-        notes = [*self.user.notes, f"split: {sizes}{of}", *([why] if why else [])]
-        constant = self.user.constant_columns(found["train"])
-        if constant:
-            notes.append(f"the train split has no yes, or no no, in {', '.join(constant)}")
-        return notes
+        return [*self.user.notes, f"split: {sizes}"]
 
     def loader(self, split: str, rank: int = 0, world_size: int = 1) -> Any:
-        r"""Returns the loader of a split: ``"train"``, shuffled with the run's seed, of which each
-        rank loads a part of each batch, or ``"val"`` or ``"test"``."""
+        r"""Returns the loader of a split: ``"train"``, shuffled, of which each rank loads a part of
+        each batch, or ``"val"`` or ``"test"``."""
         if split not in self.splits:
             raise ValueError(f"split must be one of {', '.join(self.splits)}, got {split!r}")
         config, size, train = self.config, self.run.training.batch_size, split == "train"
         rank, world_size = (rank, world_size) if train else (0, 1)
-        if self.few_shot:
+        if self.queries is not None:
             if config.rwse:
                 raise ValueError(f"config: data.rwse must be 0 for images, got {config.rwse}")
             images = _entry(config).open(split, config.folder)
             seed = self.run.seed if train else config.seed
             episodes = self.run.training.steps * size if train else config.episodes
             return EpisodeLoader(images, config, episodes, size, seed, train, rank, world_size)
-        options: dict[str, Any] = {
-            "batch_size": size // world_size,
-            "shuffle": train,
-            "seed": self.run.seed,
-            "rank": rank,
-            "world_size": world_size,
-        }
+        options = (size // world_size, train, self.run.seed, rank, world_size)
         if self.user is None:
-            return PackedLoader(_graphs(config, split), **options)
+            return PackedLoader(_graphs(config, split), *options)
         items = user_splits(config, self.user)[split]
         if self.user.nodes is None:
             graphs = self.user.encoded(config.rwse)
-            return PackedLoader([graphs[item] for item in items.tolist()], **options)
+            return PackedLoader([graphs[item] for item in items.tolist()], *options)
         graph = self.user.packed(config.rwse)
         mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
         mask[items] = True
         if config.neighbors is None:
             return FullGraphLoader(graph, mask)
-        return NeighborLoader(graph, mask, config.neighbors, **options)
-
-    def fingerprint(self) -> str:
-        r"""Returns the checksum of all data of the run, as in its
-        :class:`~fognn.training.Result`."""
-        parts = [
-            RunData(self.run.with_values({"data.fold": fold}), self.user).fingerprint()
-            for fold in range(1, self.folds + 1)
-        ]
-        return joint_fingerprint(parts or [fingerprint(self.loader(s)) for s in self.splits])
+        return NeighborLoader(graph, mask, config.neighbors, *options)
 
 
 def few_shot(data: DataConfig) -> bool:
@@ -149,14 +127,11 @@ def task_of(config: DataConfig, user: UserData | None = None) -> Task | None:
     return replace(TASKS[entry.name.lower()], encodings=config.rwse)
 
 
-def open_split(config: Config, split: str, rank: int = 0, world_size: int = 1) -> Any:
-    r"""Returns the loader of one split, see :meth:`RunData.loader`."""
-    return RunData(config).loader(split, rank, world_size)
-
-
 def data_fingerprint(config: Config, user: UserData | None = None) -> str:
-    r"""Returns the checksum of all data of a run, see :meth:`RunData.fingerprint`."""
-    return RunData(config, user).fingerprint()
+    r"""Returns the checksum of all data of a run, as in its :class:`~fognn.training.Result`."""
+    data = RunData(config, user)
+    parts = [data_fingerprint(fold, data.user) for fold in data.folds]
+    return joint_fingerprint(parts or [fingerprint(data.loader(name)) for name in data.splits])
 
 
 def joint_fingerprint(parts: Iterable[str]) -> str:
@@ -166,7 +141,6 @@ def joint_fingerprint(parts: Iterable[str]) -> str:
 
 def fingerprint(loader: Any) -> str:
     r"""Returns a checksum of the graphs, or images, of a loader."""
-    tensors: list[Any]
     if isinstance(loader, EpisodeLoader):
         tensors = [loader.images.images, loader.images.labels]
     else:
@@ -185,8 +159,7 @@ def fingerprint(loader: Any) -> str:
 
 @dataclass
 class EpisodeLoader:
-    r"""A loader of few-shot episodes. Each epoch of the training has new episodes; validation and
-    test have the same ones in every epoch."""
+    r"""A loader of few-shot episodes. Each epoch of the training has new ones."""
 
     images: ImageSet
     data: DataConfig
@@ -223,9 +196,8 @@ def _entry(data: DataConfig) -> DatasetInfo:
 def _graphs(data: DataConfig, split: str) -> Any:
     entry = _entry(data)
     # Encodings are kept in the dataset's processed file, whose name depends on them.
-    options: dict[str, Any] = {}
-    if data.rwse:
-        options["pre_transform"] = random_walk_transform(data.rwse)
+    walks = random_walk_transform(data.rwse) if data.rwse else None
+    options: dict[str, Any] = {"pre_transform": walks}
     if not entry.splits:
         return _fold(data, split, IMDBMulti(data=data.folder, **options))
     if entry.generated:

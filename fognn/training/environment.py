@@ -1,5 +1,4 @@
-r"""The machine of a run: versions and commit, devices, processes (with Lightning's Fabric) and
-threads."""
+r"""The machine of a run: versions, commit, devices, processes (Lightning's Fabric), threads."""
 
 import inspect
 import multiprocessing
@@ -44,16 +43,9 @@ def environment() -> dict[str, Any]:
 def report_environment() -> str:
     r"""Returns the environment as text, for ``fognn info``."""
     content = environment()
-    lines = content["versions"] | {
-        "commit": content["commit"] or "none (not run from a clone)",
-        **content["machine"],
-        "threads": content["threads"],
-        "device": device_of("auto"),
-        "data folder": data_dir() or "none (FOGNN_DATA is not set)",
-        "cache": cache_dir(),
-    }
-    width = max(map(len, lines))
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in lines.items())
+    lines = content.pop("versions") | content.pop("machine") | content
+    lines |= {"device": device_of("auto"), "data folder": data_dir(), "cache": cache_dir()}
+    return "\n".join(f"{name:<18}{value}" for name, value in lines.items())
 
 
 def cores() -> int:
@@ -64,9 +56,8 @@ def cores() -> int:
 
 
 def commit() -> str | None:
-    r"""Returns the commit of the clone that fognn runs from, with ``" with changes"`` appended if
-    tracked files differ from it, apart from the results and weights that runs add; :obj:`None`
-    without a clone."""
+    r"""Returns the commit of the clone that fognn runs from, and whether tracked files differ from
+    it, apart from the results and weights that runs add; :obj:`None` without a clone."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
@@ -81,8 +72,8 @@ def commit() -> str | None:
 
 
 def peak_memory(device: str) -> int | None:
-    r"""Returns the largest memory that this process has had, in bytes: that of tensors on the
-    device for ``"cuda"``, otherwise all of its resident memory, if the system is Linux."""
+    r"""Returns the largest memory that this process has had, in bytes: that of tensors on CUDA, or
+    all of its resident memory, on Linux."""
     if device == "cuda":
         return torch.cuda.max_memory_allocated()
     status = Path("/proc/self/status")
@@ -116,11 +107,10 @@ def rank() -> int:
 def make_fabric(config: Config) -> Fabric:
     r"""Returns a Fabric for this process, alone or one of those that torchrun has started; or one
     that can start ``machine.ranks`` processes, see :func:`on_ranks`."""
-    nodes = 1
+    ranks, nodes = config.machine.ranks, 1
     if by_torchrun():
-        config = config.with_values({"machine.ranks": int(os.environ["WORLD_SIZE"])})
-        nodes = int(os.environ["GROUP_WORLD_SIZE"])
-    ranks = config.machine.ranks
+        ranks, nodes = int(os.environ["WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
+        config.with_values({"machine.ranks": ranks})  # raises if they cannot share a batch
     # Without the broadcast of buffers at each forward, which would hang in evaluation, where one
     # rank can have one batch more than another. Torch renamed the option. The edge output of
     # GatedGCN's last layer is not used, so some weights get no gradient.
@@ -135,7 +125,7 @@ def make_fabric(config: Config) -> Fabric:
         strategy=DDPStrategy(start_method=start, **options) if ranks > 1 else "auto",
         precision=config.precision,
     )
-    if ranks == 1 or by_torchrun():
+    if config.machine.ranks == 1 or by_torchrun():
         fabric.launch()
     return fabric
 
@@ -151,8 +141,7 @@ def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> A
     except (ProcessExitedException, ProcessRaisedException) as error:
         reason = str(error).strip().splitlines()[-1]
         raise TrainingError(
-            f"a rank ended ({reason}), so the others were stopped: the same command resumes the "
-            "run after its last finished epoch"
+            f"a rank ended ({reason}): the same command resumes the run after its last epoch"
         ) from error
     except KeyboardInterrupt as error:  # which the ranks get, too
         for child in multiprocessing.active_children():

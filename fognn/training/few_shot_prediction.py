@@ -34,29 +34,19 @@ def predict_images(
     :func:`fognn.data.read_image`. Each query is classified on its own. A network that was trained
     for :math:`n` classes takes 2 to :math:`n`. With fewer than :math:`n`, the outputs of the other
     classes are left out of the softmax. Classes may have any numbers of images, also unequal ones,
-    at most 500 in all.
+    at most 500 in all; with other numbers than in the training, the accuracy may differ.
 
     Args:
-        run (str): A run folder, a checkpoint in one, or the name of kept weights, see
-            :func:`fognn.load`.
+        run, checkpoint, device, threads: As in :func:`fognn.predict`.
         support (str): A folder with one subfolder for each class, of the name of the class, with
             its images.
         query (str): An image, or a folder of images. Its subfolders are not read.
-        checkpoint (str, optional): ``"best"`` or ``"last"``. (default: :obj:`"best"`)
         batch_size (int, optional): The largest number of queries in a batch. Batches are smaller
             if the support set is large. (default: :obj:`128`)
-        device (str, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`"auto"`)
-        threads (int, optional): As in :class:`~fognn.training.MachineConfig`.
-            (default: :obj:`None`)
-
-    Returns:
-        The predictions, a row for each query, and notes in which respects the support set differs
-        from those of the training.
     """
     checks.int_in_range("predict_images", "batch_size", batch_size, 1)
     place = device_of(device)
-    net, config, _ = load_run(run, checkpoint)
+    net, _, _ = load_run(run, checkpoint)
     if not isinstance(net, FewShotNet):
         raise ValueError(
             f"predict_images: run must be of a few-shot network, got {str(run)!r}: use "
@@ -67,9 +57,8 @@ def predict_images(
     if not 2 <= len(classes) <= net.n_way or len(files) > _SUPPORT:
         # The sizes of the first and of the last layer depend on the number of classes.
         raise ValueError(
-            f"support must have 2 to {net.n_way} classes, the number that the network was trained "
-            f"for (data.n_way), with at most {_SUPPORT} images in all, got {len(classes)} classes "
-            f"with {len(files):,} images in {str(support)!r}"
+            f"support must have 2 to {net.n_way} classes, as in the training (data.n_way), with at "
+            f"most {_SUPPORT} images in all, got {len(classes)} classes with {len(files):,} images"
         )
     labels = torch.tensor([n for n, some in enumerate(classes.values()) for _ in some])
     size = max(1, min(batch_size, _PAIRS // (len(files) + 1) ** 2))
@@ -86,24 +75,6 @@ def predict_images(
         ]
     # The network has no example of the other classes, so their outputs mean nothing.
     probabilities = torch.cat(outputs)[:, : len(classes)].softmax(1)
-    notes = []
-    if len(classes) < net.n_way:
-        notes.append(
-            f"trained for {net.n_way} classes, got {len(classes)}: the other outputs are left out "
-            "of the probabilities"
-        )
-    counts = {len(some) for some in classes.values()}
-    if counts != {config.data.k_shot}:
-        notes.append(
-            f"trained with {config.data.k_shot} images of each class, got {min(counts)} to "
-            f"{max(counts)}: the accuracy may differ from that of the training"
-        )
-    names = np.array(list(classes), dtype=object)
-    return Predictions(
-        None,
-        names[probabilities.argmax(1).numpy()],
-        probabilities.numpy(),
-        tuple(classes),
-        {"query": [str(path) for path in queries]},
-        notes=tuple(notes),
-    )
+    values = np.array(list(classes), dtype=object)[probabilities.argmax(1).numpy()]
+    places = {"query": [str(path) for path in queries]}
+    return Predictions(None, values, probabilities.numpy(), tuple(classes), places)

@@ -3,39 +3,28 @@ r"""The training loop of one run."""
 import hashlib
 import math
 import time
-from contextlib import closing, nullcontext
+from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch.nn import Module, SyncBatchNorm
+from torch.nn import Module, Parameter, SyncBatchNorm
+from torch.optim import Adam, AdamW
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau, StepLR
+from tqdm import tqdm
 
 from fognn.models import count_parameters
-from fognn.training.checkpoint import (
-    State,
-    content_of,
-    read_checkpoint,
-    untrained_model,
-    write_checkpoint,
-)
-from fognn.training.config import Config
+from fognn.training.checkpoint import State, read_checkpoint, untrained_model, write_checkpoint
+from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import RunData, fingerprint, joint_fingerprint
-from fognn.training.environment import (
-    commit,
-    on_ranks,
-    threads_of,
-    without_denormals,
-)
+from fognn.training.environment import commit, on_ranks, threads_of, without_denormals
 from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of
-from fognn.training.optimizer import make_optimizer, make_schedule
-from fognn.training.progress import RunProgress, StopSignals
+from fognn.training.progress import StopSignals, show, show_epoch
 from fognn.training.run_folder import Result, RunFolder, summarise
 from fognn.training.user_module import first_weights
 from fognn.utils.errors import Stopped, TrainingError
-
-# Epochs in which a run must have a finite validation loss.
-_FIRST_EPOCHS = 10
 
 
 def fit_one(config: Config, folder: Path, **rest: Any) -> Result:
@@ -92,12 +81,10 @@ def _train(
                 f"data {config.data.name!r} have changed since the run in {folder} was started: "
                 "name another folder, or restore the data"
             )
-        with content_of(folder / "last.ckpt"):
-            net.load_state_dict(saved["model"])
-            optimizer.load_state_dict(saved["optimizer"])
-            if saved["schedule"] is not None:
-                schedule.load_state_dict(saved["schedule"])
-            state = State.from_dict(saved["state"])
+        net.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        schedule.load_state_dict(saved["schedule"])
+        state = State.from_dict(saved["state"])
         begun = f"resumes after epoch {len(state.history)}"
         if state.stopped == "epochs" and len(state.history) < training.epochs:
             state.stopped = ""  # the run had fewer epochs
@@ -110,16 +97,15 @@ def _train(
             torch.distributed.broadcast(buffer, 0)  # the first rank writes the checkpoints
         return evaluate_model(model, loader, data, fabric)
 
-    progress = RunProgress(config, len(train), len(state.history), quiet or run is None)
+    quiet = quiet or run is None
     weights, board = "" if module is None else first_weights(module, config), None
     if run is not None:
         run.extend(config)
-        run.log(f"{command}: {begun}; {count_parameters(net):,} parameters")
-        progress.note(f"{config.model.name} on {config.data.name} in {folder}: {begun}")
-        notes = [f"first weights: {weights}"] if weights else []
-        for note in [*data.notes(), *notes]:
+        run.log(command)
+        notes = [f"{config.model.name} on {config.data.name} in {folder}: {begun}", *data.notes()]
+        for note in [*notes, f"first weights: {weights}"] if weights else notes:
             run.log(note)
-            progress.note(note)
+            show(note, quiet)
         if state.history:  # a kill after last.ckpt was written leaves metrics.csv a row short
             run.write_metrics(state.history)
         if logger is not None:
@@ -127,16 +113,16 @@ def _train(
 
             board = TensorBoardLogger(folder, name="tensorboard", version="")
 
-    with closing(progress), StopSignals() as signals:
+    with StopSignals() as signals:
         while not state.stopped:
             # Train for an epoch
             epoch, start = len(state.history), time.perf_counter()
             meter = Meter(training, data.classes, fabric)
             lr = adam.param_groups[0]["lr"]
-            progress.epoch(epoch + 1)
+            bar = tqdm(train, f"epoch {epoch + 1}", leave=False, disable=quiet or None)
             model.train()
             train.set_epoch(epoch)
-            for number, batch in enumerate(train):
+            for number, batch in enumerate(bar):
                 torch.manual_seed(_step_seed(config.seed, epoch, number, fabric.global_rank))
                 prediction, target = forward_batch(model, fabric.to_device(batch))
                 loss = loss_of(training.loss, prediction, target, fabric, data.std)
@@ -154,12 +140,8 @@ def _train(
                 if training.schedule == "cosine":
                     schedule.step()
                 meter.update(prediction, target, loss)
-                progress.step(value)
                 if signals.asked:
-                    raise Stopped(
-                        f"stopped in epoch {epoch + 1}; to resume {folder} after its last finished "
-                        f"epoch: {command}"
-                    )
+                    raise Stopped(f"stopped in epoch {epoch + 1}; to resume {folder}: {command}")
             train_scores, middle = meter.compute(), time.perf_counter()
 
             # Validate
@@ -180,9 +162,12 @@ def _train(
                 state.stopped = "rate"
             elif len(state.history) >= training.epochs:
                 state.stopped = "epochs"
-            if not math.isfinite(val_scores["loss"]) and not _may_pass(net, state):
-                what = f"validation loss after epoch {epoch + 1}, batch {len(train)}"
-                raise _diverged(what, val_scores["loss"], lr)
+            if not math.isfinite(val_scores["loss"]):
+                # It may pass: running statistics lag behind while the rate is high.
+                whole = all(value.isfinite().all() for value in net.state_dict().values())
+                if state.stopped or not whole:
+                    what = f"validation loss after epoch {epoch + 1}"
+                    raise _diverged(what, val_scores["loss"], lr)
 
             # Save
             best = state.is_best(training.metric)
@@ -197,7 +182,7 @@ def _train(
                 content |= {"data": mark, "state": state.to_dict()}
                 write_checkpoint(run.last, config, data.task, content)
                 run.write_metrics(state.history)
-            progress.end(row)
+            show_epoch(config, row, quiet)
             if board is not None:
                 board.log_metrics(row, step=epoch + 1)
 
@@ -209,8 +194,7 @@ def _train(
         checksums.append(fingerprint(loader))
         test = {"last": evaluate(loader)}
         fabric.barrier()  # rank 0 may still be writing best.ckpt
-        with content_of(folder / "best.ckpt"):
-            net.load_state_dict(read_checkpoint(folder / "best.ckpt")["model"])
+        net.load_state_dict(read_checkpoint(folder / "best.ckpt")["model"])
         test["best"] = evaluate(loader)
     result = summarise(
         config,
@@ -235,25 +219,45 @@ def _train(
 
 
 def _step_seed(seed: int, epoch: int, batch: int, rank: int) -> int:
-    r"""Returns the seed of the random numbers (of dropout) of one rank in one step. It depends only
-    on the arguments, so that a resumed run draws the same numbers."""
+    r"""Returns the seed of the random numbers of a step, which a resumed run draws again."""
     text = f"{seed} {epoch} {batch} {rank}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
 
-def _may_pass(net: Module, state: State) -> bool:
-    r"""Returns whether a validation loss that is not finite may become finite again: the running
-    statistics of batch norm lag behind the weights while the learning rate is high. If no epoch of
-    the first ten has a finite loss, the cause is another one, such as NaN in the data."""
-    losses = [row["val_loss"] for row in state.history]
-    begins = len(losses) <= _FIRST_EPOCHS or any(map(math.isfinite, losses))
-    whole = all(value.isfinite().all() for value in net.state_dict().values())
-    return begins and whole and not state.stopped
+def make_optimizer(config: Config, parameters: Iterable[Parameter]) -> Adam:
+    r"""Returns the optimizer of a run, for the weights of its network."""
+    training = config.training
+    kind = AdamW if training.optimizer == "adamw" else Adam
+    # A fused step divides by the scale of 16-mixed itself, after the clipping, which needs
+    # gradients that are divided already.
+    fused = training.clip is None or config.precision != "16-mixed"
+    return kind(parameters, lr=training.lr, weight_decay=training.weight_decay, fused=fused)
+
+
+def cosine_factor(training: TrainingConfig, steps: int, step: int) -> float:
+    r"""Returns the factor of the learning rate in an optimizer step, from 0, for so many steps in
+    an epoch: a line up to 1, then half a cosine to ``min_lr / lr`` at the end of the last epoch."""
+    warm, last = training.warmup * steps, training.epochs * steps
+    if step < warm:
+        return (step + 1) / warm
+    lowest = training.min_lr / training.lr
+    done = min(1.0, (step - warm) / (last - warm))
+    return lowest + (1 - lowest) * (1 + math.cos(math.pi * done)) / 2
+
+
+def make_schedule(training: TrainingConfig, optimizer: Adam, steps: int) -> Any:
+    r"""Returns torch's scheduler: a cosine is stepped after each batch, the others each epoch."""
+    if training.schedule == "plateau":
+        return ReduceLROnPlateau(optimizer, factor=training.factor, patience=training.patience)
+    if training.schedule == "step":
+        return StepLR(optimizer, training.step, training.factor)
+    if training.schedule == "cosine":
+        return LambdaLR(optimizer, lambda step: cosine_factor(training, steps, step))
+    return LambdaLR(optimizer, lambda epoch: 1.0)
 
 
 def _diverged(what: str, value: float, lr: float) -> TrainingError:
     return TrainingError(
-        f"the {what}, at a learning rate of {lr:g}, is {value}: try a lower learning rate (--lr "
-        f"{lr / 10:g}), and check the data for NaN; the checkpoint of the last finished epoch is "
-        "kept"
+        f"the {what}, at a learning rate of {lr:g}, is {value}: try --lr {lr / 10:g}; "
+        "the checkpoint of the last finished epoch is kept"
     )

@@ -20,10 +20,7 @@ from fognn.ops import adjacency
 from fognn.training.config import RANKING, TrainingConfig
 from fognn.training.data import RunData
 
-HIGHER_IS_BETTER = {
-    **dict.fromkeys(("mae", "rmse"), False),
-    **dict.fromkeys(("accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"), True),
-}
+LOWER_IS_BETTER = ("mae", "rmse")
 
 
 def forward_batch(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
@@ -105,24 +102,24 @@ class Meter:
     r"""Accumulates the loss and the metric of an epoch.
 
     The metric over items is that of all items together; the metric over batches is the mean of the
-    metrics of the batches, as the public benchmark reports it, where each rank's part of a batch
-    counts as a batch. ROC-AUC and average precision are only over items. Missing targets (NaN) do
-    not count. Few-shot images have :obj:`queries` consecutive items in an episode."""
+    metrics of the batches (of each rank), as the public benchmark reports it. ROC-AUC and average
+    precision are only over items. Missing targets (NaN) do not count. Few-shot images have
+    :obj:`queries` consecutive items in an episode."""
 
     def __init__(
         self, training: TrainingConfig, classes: int, fabric: Fabric, queries: int | None = None
     ) -> None:
-        self.fabric, self.queries, self.name = fabric, queries, training.metric
+        self.fabric, self.queries = fabric, queries
         self.kind = {"l1": "values", "mse": "values", "bce": "yes/no"}.get(training.loss, "classes")
         self.ranking = training.metric in RANKING
         self.scale = 100.0 if "accuracy" in training.metric else 1.0
-        yes_no = self.kind == "yes/no"
-        self.metric = _metric(training.metric, 2 if yes_no else classes).to(fabric.device)
+        answers = 2 if self.kind == "yes/no" else classes
+        self.metric = _metric(training.metric, answers).to(fabric.device)
         doubles: dict[str, Any] = {"dtype": torch.float64, "device": fabric.device}
         # The sum of the losses, the sum of the batches' metrics, the number of batches.
         self.sums = torch.zeros(3, **doubles)
-        # The number of targets of each class, in each column.
-        self.counts = torch.zeros((classes, 2) if yes_no else (1, classes), **doubles)
+        # How often each class is the answer, and the target.
+        self.counts = torch.zeros((2, answers), **doubles)
         # The number of episodes, the sum of their accuracies, the sum of the squares.
         self.episodes = torch.zeros(3, **doubles)
 
@@ -135,11 +132,11 @@ class Meter:
         elif known.numel():
             value = self.metric(answer, known)
         self.sums += torch.stack([loss.detach(), value, value.new_ones(())]).to(self.sums)
-        if self.kind == "classes":
-            self.counts += torch.bincount(target, minlength=self.counts.size(1))
-        elif self.kind == "yes/no":
-            yes = target.view_as(prediction)
-            self.counts += torch.stack([(yes == 0).sum(0), (yes == 1).sum(0)], dim=1)
+        if self.kind != "values" and not self.ranking:
+            size = self.counts.size(1)
+            self.counts += torch.stack(
+                [answer.bincount(minlength=size), known.bincount(minlength=size)]
+            )
         if self.queries is not None:
             right = (prediction.argmax(dim=1) == target).view(-1, self.queries)
             each = right.double().mean(dim=1)
@@ -165,42 +162,24 @@ class Meter:
 
     def compute(self) -> dict[str, float]:
         r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
-        ranks; for classes the metric of the ``"majority"``, an answer that is always the most
-        frequent class; and for few-shot images the half-width of the 95 % ``"interval"`` of the
-        mean of the episodes' accuracies in %."""
+        ranks; for few-shot images also the half-width of the 95 % ``"interval"`` over episodes; and
+        as ``"majority"`` the metric again, if all answers are the most frequent class."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
             # A rank may have had no batch, of which torchmetrics warns; the others have some.
             warnings.filterwarnings("ignore", message="The ``compute`` method")
-            items = float(self.metric.compute())
-        scores = {
-            "loss": loss / batches,
-            "batches": items if self.ranking else self.scale * value / batches,
-            "items": self.scale * items,
-        }
+            items = self.scale * float(self.metric.compute())
+        batch = items if self.ranking else self.scale * value / batches
+        scores = {"loss": loss / batches, "batches": batch, "items": items}
         if self.queries is not None:
             count, total, squares = _sum(self.episodes, self.fabric).tolist()
             variance = max(0.0, squares - total * total / count) / max(1.0, count - 1)
             scores["interval"] = 100 * 1.96 * math.sqrt(variance / count)
-        elif self.kind != "values":
-            scores["majority"] = self.scale * self._majority()
+            return scores
+        answers, targets = _sum(self.counts, self.fabric)
+        if answers.count_nonzero() == 1 and answers.argmax() == targets.argmax():
+            scores["majority"] = items
         return scores
-
-    def _majority(self) -> float:
-        counts = _sum(self.counts, self.fabric)
-        if self.name == "roc_auc" or not bool(counts.any()):
-            return 0.5
-        if self.name == "accuracy":
-            return float(counts.amax(1).sum() / counts.sum())
-        if self.name == "balanced_accuracy":
-            return 1 / int(counts.sum(0).count_nonzero())
-        if self.name == "f1":
-            share = float(counts[:, 1].sum() / counts.sum())
-            return 2 * share / (1 + share) if share > 0.5 else 0.0
-        # Of two classes, one column says all; otherwise each class is a column.
-        shares = counts / counts.sum(1, keepdim=True)
-        shares = shares[:, 1] if counts.size(1) == 2 else shares[0]
-        return float(shares[(shares > 0) & (shares < 1)].mean())
 
 
 class ColumnMean(Metric):
@@ -236,16 +215,13 @@ class ColumnMean(Metric):
 
 
 def _metric(name: str, classes: int) -> Metric:
-    if name == "mae":
-        return MeanAbsoluteError()
-    if name == "rmse":
-        return MeanSquaredError(squared=False)
-    if name == "roc_auc":
-        return ColumnMean(binary_auroc)
-    if name == "average_precision":
-        return ColumnMean(binary_average_precision)
-    if name == "f1":
-        return BinaryF1Score(validate_args=False)
-    if name == "accuracy":
-        return MulticlassAccuracy(classes, average="micro", validate_args=False)
-    return MulticlassRecall(classes, average="macro", validate_args=False)
+    metrics: dict[str, Callable[[], Metric]] = {
+        "mae": MeanAbsoluteError,
+        "rmse": lambda: MeanSquaredError(squared=False),
+        "roc_auc": lambda: ColumnMean(binary_auroc),
+        "average_precision": lambda: ColumnMean(binary_average_precision),
+        "f1": lambda: BinaryF1Score(validate_args=False),
+        "accuracy": lambda: MulticlassAccuracy(classes, average="micro", validate_args=False),
+        "balanced_accuracy": lambda: MulticlassRecall(classes, validate_args=False),
+    }
+    return metrics[name]()

@@ -1,11 +1,12 @@
 r"""A trained network on a split of its data, or on new graphs: scores and predictions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -24,18 +25,20 @@ from fognn.models import Task
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config
 from fognn.training.data import PLAIN_ZINC, RunData
-from fognn.training.environment import device_of, make_fabric, threads_of
+from fognn.training.environment import make_fabric, threads_of
 from fognn.training.objective import evaluate_model, forward_batch
 from fognn.training.run_folder import Result
 from fognn.training.user_data import user_splits
 from fognn.utils.files import user_path, write_whole
 
 Places = dict[str, list[Any]]
+_ENDS = {"graph": (), "node": ("node",), "edge": ("source", "target")}
 
 
 @dataclass(frozen=True)
 class Predictions:
-    r"""The predictions of a network: a row for each graph, node or edge, in the order of the input.
+    r"""The predictions of a network: a row for each graph, node or edge, in the order of the input;
+    the edges of a split by their targets.
 
     Args:
         task (Task, optional): The inputs and outputs of the network; :obj:`None` for images.
@@ -48,7 +51,6 @@ class Predictions:
             the number of its ``graph``, and of its ``node`` or its ``source`` and ``target``, or
             the file of the ``query``.
         truth (array, optional): The targets, for a split of the data; NaN where they are missing.
-        notes (tuple): What to know about the predictions of images.
     """
 
     task: Task | None
@@ -57,16 +59,12 @@ class Predictions:
     names: tuple[str, ...]
     places: Places
     truth: NDArray[Any] | None = None
-    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def to_frame(self) -> Any:
-        r"""Returns a :class:`pandas.DataFrame`: where each row belongs, the predictions, the
-        probabilities, and the truth if it is known."""
-        import pandas as pd
-
+    def to_frame(self) -> pd.DataFrame:
+        r"""Returns a table: places, predictions, probabilities, and the truth if it is known."""
         columns: dict[str, Any] = dict(self.places)
         if self.probabilities is None:
             columns |= _columns("prediction", self.values, self.names)
@@ -104,9 +102,8 @@ def evaluate(
         batch_size (int, optional): As in the training by default; averages depend on it.
 
     Returns:
-        The loss, and the metric over batches and over items, with the names of the columns of
-        ``metrics.csv``; for few-shot images also the half-width of the 95 % interval over
-        episodes, as ``accuracy_interval``.
+        The loss, and the metric over batches and over items, by name; for few-shot images also the
+        half-width of the 95 % interval over episodes, as ``accuracy_interval``.
     """
     net, config, _ = load_run(run, checkpoint)
     opened = RunData(_here(config, device, threads, data, batch_size))
@@ -118,20 +115,13 @@ def evaluate(
 
 
 def _here(
-    config: Config,
-    device: str,
-    threads: int | None,
-    data: str | Path | None,
-    batch_size: int | None,
+    config: Config, device: str, threads: int | None, data: str | Path | None, size: int | None
 ) -> Config:
     r"""Returns the configuration of a run on this machine."""
     values: dict[str, Any] = {"machine.device": device, "machine.threads": threads}
     values |= {"machine.ranks": 1, "machine.compile": False}
-    if data is not None:
-        values["data.folder"] = str(data)
-    if batch_size is not None:
-        values["training.batch_size"] = batch_size
-    return config.with_values(values)
+    given = {"data.folder": data and str(data), "training.batch_size": size}
+    return config.with_values(values | {k: v for k, v in given.items() if v is not None})
 
 
 def predict(
@@ -181,30 +171,33 @@ def predict(
     if task is None:
         raise ValueError(
             f"predict: run must not be of a few-shot network, got {str(run)!r}: use "
-            "fognn.training.predict_images, or --support and --query"
+            "predict_images, or --support and --query"
         )
     config = _here(config, device, threads, data, batch_size)
-    place = torch.device(device_of(device))
-    floats = [weight for weight in net.to(place).parameters() if weight.is_floating_point()]
-    dtype = floats[0].dtype if floats else torch.float32
+    if config.precision.endswith("mixed"):
+        config = config.with_values({"precision": "32-true"})  # that of the weights
     if split is not None:
         opened = RunData(config)
         loader = opened.loader(split)
         loader.shuffle = False
-        batches, places = loader, _places_of_split(opened, split, loader)
+        columns = _columns_of_split(opened, split, loader)
     else:
         skip = config.data.skip_bad if skip_bad is None else skip_bad
-        graphs, places = _read(source, config, task, smiles_column, skip)
-        batches = _batches([_inputs(graph, config, task) for graph in graphs], config)
-    outputs, targets = [], []
+        graphs, columns = _read(source, config, task, smiles_column, skip)
+        loader = _loader([_inputs(graph, config, task) for graph in graphs], config)
+    outputs, targets, rows, count = [], [], [], 0
     with threads_of(config.machine), torch.no_grad():
-        for batch in batches:
-            for name in ("x", "edge_attr", "rwse"):
-                if name in batch and batch[name].is_floating_point():
-                    batch[name] = batch[name].to(dtype)
-            out, target = forward_batch(net, batch.to(place))
+        fabric = make_fabric(config)
+        model = fabric.setup(net)
+        for batch in loader:
+            rows.append(_rows(task, batch, count))
+            count += batch.num_graphs
+            out, target = forward_batch(model, fabric.to_device(batch))
             outputs.append(out.cpu())
             targets.append(target.cpu())
+    graph, *ends = (torch.cat(parts).tolist() for parts in zip(*rows, strict=True))
+    places = {name: [values[number] for number in graph] for name, values in columns.items()}
+    places |= dict(zip(_ENDS[task.level], ends, strict=True))
     truth = None if split is None else torch.cat(targets)
     return _predictions(torch.cat(outputs).float(), task, config.training.loss, places, truth)
 
@@ -237,7 +230,7 @@ def _columns(name: str, values: NDArray[Any], names: Sequence[str]) -> dict[str,
 def _read(
     source: Any, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
 ) -> tuple[list[Data], Places]:
-    r"""Returns the graphs, and where each row of the predictions belongs."""
+    r"""Returns the graphs, and columns with what names each of them."""
     named = isinstance(source, str | Path)
     texts = isinstance(source, Sequence) and all(isinstance(text, str) for text in source)
     if (texts and not named) or (named and is_csv(source)):
@@ -256,7 +249,7 @@ def _read(
     else:
         graphs = read_graphs(source)
     graphs = fill_inputs(graphs, task.node_input)[0]
-    return graphs, _places(task, graphs, range(len(graphs)))
+    return graphs, {"graph": list(range(len(graphs)))}
 
 
 def _molecules(
@@ -299,41 +292,43 @@ def _inputs(graph: Data, config: Config, task: Task) -> Data:
     return part
 
 
-def _batches(graphs: list[Data], config: Config) -> Iterator[Any]:
-    r"""Yields batches of graphs, or sampled neighbourhoods as those of a validation split."""
+def _loader(graphs: list[Data], config: Config) -> Any:
+    r"""Returns a loader of graphs, or of sampled neighbourhoods as those of a validation split."""
     size, neighbors = config.training.batch_size, config.data.neighbors
     if neighbors is None:
-        yield from DataLoader(graphs, size)
-        return
-    for graph in graphs:
-        every = torch.ones(graph.num_nodes or 0, dtype=torch.bool)
-        yield from NeighborLoader(PackedGraph(graph), every, neighbors, size, seed=config.seed)
+        return DataLoader(graphs, size)
+    if len(graphs) != 1:
+        raise ValueError(
+            f"predict: source must be one graph, as in the training, got {len(graphs)}"
+        )
+    every = torch.ones(graphs[0].num_nodes or 0, dtype=torch.bool)
+    return NeighborLoader(PackedGraph(graphs[0]), every, neighbors, size, seed=config.seed)
 
 
-def _places_of_split(data: RunData, split: str, loader: Any) -> Places:
-    user, task = data.user, data.task
-    assert task is not None
-    if user is not None and user.nodes is not None:
-        nodes = loader.mask.nonzero().flatten().tolist()
-        return {"graph": [0] * len(nodes), "node": nodes}
+def _columns_of_split(data: RunData, split: str, loader: Any) -> Places:
+    r"""Returns columns with what names each graph of a split."""
+    user = data.user
     if user is None:
-        graphs = [graph for batch in loader for graph in batch.to_data_list()]
-        return _places(task, graphs, range(len(graphs)))
+        return {"graph": list(range(loader.size))}
+    if user.nodes is not None:
+        return {"graph": [0]}
     numbers = user_splits(data.config, user)[split].tolist()
-    if user.rows:
-        smiles = [user.smiles[number] for number in numbers]
-        return {"row": [user.rows[number] for number in numbers], "smiles": smiles}
-    return _places(task, [user.graphs[number] for number in numbers], numbers)
+    if not user.rows:
+        return {"graph": numbers}
+    smiles = [user.smiles[number] for number in numbers]
+    return {"row": [user.rows[number] for number in numbers], "smiles": smiles}
 
 
-def _places(task: Task, graphs: Sequence[Data], numbers: Sequence[int]) -> Places:
+def _rows(task: Task, batch: Any, first: int) -> list[Tensor]:
+    r"""Returns the graph of each row of the predictions of a batch, whose first graph has a number,
+    and its node or the ends of its edge."""
     if task.level == "graph":
-        return {"graph": list(numbers)}
-    names = ("graph", "node") if task.level == "node" else ("graph", "source", "target")
-    found: Places = {name: [] for name in names}
-    for number, graph in zip(numbers, graphs, strict=True):
-        edges: Any = graph.edge_index
-        ends = [list(range(graph.num_nodes or 0))] if task.level == "node" else edges.tolist()
-        for name, values in zip(names, [[number] * len(ends[0]), *ends], strict=True):
-            found[name] += values
-    return found
+        return [torch.arange(batch.num_graphs) + first]
+    if "mask" in batch:  # of one graph
+        nodes = batch.n_id if "n_id" in batch else torch.arange(batch.num_nodes)
+        return [torch.zeros_like(nodes[batch.mask]), nodes[batch.mask]]
+    if task.level == "node":
+        return [batch.batch + first, torch.arange(batch.num_nodes) - batch.ptr[batch.batch]]
+    source, target = batch.edge_index[0], batch.edge_index[1]
+    graph = batch.batch[source]
+    return [graph + first, source - batch.ptr[graph], target - batch.ptr[graph]]

@@ -1,7 +1,6 @@
 r"""Training of a run, over one or all folds."""
 
 import statistics
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from fognn.training.config import Config
 from fognn.training.data import RunData, data_fingerprint, joint_fingerprint
 from fognn.training.environment import device_of
 from fognn.training.loop import fit_one
-from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.objective import LOWER_IS_BETTER
+from fognn.training.progress import show
 from fognn.training.run_folder import (
     Result,
     RunFolder,
@@ -28,7 +28,6 @@ from fognn.training.run_folder import (
     summarise,
 )
 from fognn.training.user_data import check_user_data, is_user_data
-from fognn.training.user_module import module_name
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
@@ -51,20 +50,12 @@ def fit(
     Args:
         config (Config): The run.
         folder (str): The run folder. It must be new, empty or the folder of this run.
-        data (UserData, optional): The user's data, if they are open already. (default: those that
-            ``config.data`` names)
+        data (UserData, optional): The user's data, whose name ``config`` has, if they are open.
         module (torch.nn.Module, optional): The user's network, of which a copy is trained.
-            (default: the network that ``config.model`` names)
+            ``config`` has its :func:`~fognn.training.user_module.module_name`.
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
-        quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
-        logger (str, optional): ``"tensorboard"``, in addition to ``metrics.csv``.
-            (default: :obj:`None`)
-        again (bool, optional): If set to :obj:`True`, removes what the folder has of this run, and
-            trains it anew. (default: :obj:`False`)
-
-    Returns:
-        The result.
+        quiet, logger, again (optional): As in :func:`fognn.train`.
 
     Raises:
         ValueError: If a setting is invalid, or the folder is not empty and not of this run.
@@ -72,12 +63,6 @@ def fit(
         Stopped: If the run was interrupted (Ctrl-C or SIGTERM); the same call resumes it.
     """
     folder = user_path(folder)
-    if module is not None:
-        keep = bool(config.model.settings.get("keep_weights"))
-        name = module_name(module, keep, folder_named=True)
-        config = config.with_values({"model.name": name})
-    if data is not None and is_python_name(data.name):
-        config = config.with_values({"data.name": data.name})
     if command is None:
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
         if is_python_name(config.data.name) or is_python_name(config.model.name):
@@ -89,29 +74,27 @@ def fit(
         if there and done.fingerprint not in ("", data_fingerprint(config, data)):
             raise ValueError(
                 f"data {config.data.name!r} have changed since the run in {folder} was finished: "
-                "name another folder, or train it anew (--again, again=True)"
+                "name another folder, or train it anew (--again)"
             )
-        print(f"fognn: already finished in {folder}; --again trains it anew", file=sys.stderr)
+        show(f"fognn: already finished in {folder}; --again trains it anew")
         return done
     # Before the folder is created.
     device_of(config.machine.device)
     opened = RunData(config, data)
-    folds = [config.with_values({"data.fold": n + 1}) for n in range(opened.folds)]
-    for part in folds or [config]:
+    for part in opened.folds or [config]:
         check_user_data(part, opened.user)
     if logger is not None:
         checks.one_of("train", "logger", logger, ("tensorboard",))
     rest: dict[str, Any] = {"data": opened.user, "module": module, "command": command}
     rest |= {"quiet": quiet, "logger": logger, "again": again}
-    if not folds:
+    if not opened.folds:
         return fit_one(config, folder, **rest)
     untrained_model(config, opened.task, module)  # raises for an invalid setting
-    return _fit_folds(config, folder, folds, **rest)
+    return _fit_folds(config, folder, opened.folds, **rest)
 
 
 def _fit_folds(config: Config, folder: Path, folds: list[Config], **rest: Any) -> Result:
-    r"""Trains all folds one after another, or resumes an interrupted run. The folder has a run
-    folder for each fold, and the mean of their curves in ``metrics.csv``."""
+    r"""Trains all folds, each in a folder of its own. The folder of the run has their mean."""
     with RunFolder(folder, config, rest["again"]) as run:
         run.extend(config)
         results = []
@@ -128,8 +111,7 @@ def _fit_folds(config: Config, folder: Path, folds: list[Config], **rest: Any) -
 def _mean_result(
     config: Config, folder: Path, command: str, results: list[Result]
 ) -> tuple[Result, list[dict[str, Any]]]:
-    r"""Returns the mean of the folds and its curve. The best epoch is that of the mean curve, as in
-    the paper, where all folds have the same number of epochs."""
+    r"""Returns the mean of the folds and its curve, whose best epoch is that of the result."""
     metric, curves = config.training.metric, [read_metrics(result.folder) for result in results]
     # With a plateau, folds can end at different epochs: the mean ends with the shortest.
     history = [
@@ -138,7 +120,7 @@ def _mean_result(
         for rows in zip(*curves, strict=False)
     ]
     curve = [row[f"val_{metric}_items"] for row in history]
-    best = curve.index((max if HIGHER_IS_BETTER[metric] else min)(curve))
+    best = curve.index((min if metric in LOWER_IS_BETTER else max)(curve))
     tests = [result.test for result in results if result.test is not None]
     # Validation scores of all folds are taken at the best epoch of the mean curve, as in the paper;
     # test scores, with holdout, at each fold's own best epoch.
@@ -168,7 +150,8 @@ def _mean_result(
 
 
 def _each(scores: list[Scores], function: Callable[[list[float]], float]) -> Scores:
+    names = ("loss", "batches", "items")
     return {
-        at: {name: function([score[at][name] for score in scores]) for name in scores[0][at]}
+        at: {name: function([score[at][name] for score in scores]) for name in names}
         for at in scores[0]
     }

@@ -1,18 +1,18 @@
 r"""The run folder: its lock, its files, and the result in ``result.json``."""
 
-import csv
 import math
 import statistics
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from fognn.training.config import Config
 from fognn.training.environment import environment, peak_memory
-from fognn.training.objective import HIGHER_IS_BETTER
+from fognn.training.objective import LOWER_IS_BETTER
 from fognn.utils.errors import Stopped, TrainingError, first_problem
 from fognn.utils.files import write_whole
 
@@ -28,9 +28,7 @@ class Result(BaseModel):
     r"""The result of a finished run, with its scores in :attr:`metrics`.
 
     The best epoch is the one with the best validation metric over items. The test split is
-    evaluated after the training, at the last and at the best epoch. Training scores are
-    accumulated during an epoch, while the weights change; validation scores are computed at its
-    end."""
+    evaluated after the training. Training scores are accumulated while the weights change."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
 
@@ -73,24 +71,20 @@ class Result(BaseModel):
 
     @property
     def metrics(self) -> dict[str, float]:
-        r"""All scores in one flat dict.
+        r"""All scores of ``train``, ``val`` and ``test`` in one flat dict.
 
-        ``"test/mae"`` and ``"test/loss"`` are the scores of the network that :func:`fognn.load`
-        returns: at the best epoch, over all items. The metric is also given at the last and at the
-        best epoch, over batches and over items: ``"test/mae/last/batches"``,
-        ``"test/mae/last/items"``, ``"test/mae/best/batches"`` and ``"test/mae/best/items"``. The
-        same keys exist for ``train`` and ``val``. Few-shot images have the half-width of the 95 %
-        interval over test episodes, too: ``"test/accuracy/best/interval"``.
+        ``"test/mae"`` and ``"test/loss"`` are those of the network that :func:`fognn.load` returns:
+        at the best epoch, over all items. ``"test/mae/last/batches"`` names the epoch (``last`` or
+        ``best``) and what the metric is averaged over (``batches`` or ``items``). Few-shot images
+        also have ``"test/accuracy/best/interval"``, the half-width of the 95 % interval.
         """
-        found = {}
+        found: dict[str, float] = {}
         for split in ("train", "val", "test"):
-            scores = getattr(self, split)
-            if scores is not None:
-                found[f"{split}/{self.metric}"] = scores["best"]["items"]
-                found[f"{split}/loss"] = scores["best"]["loss"]
-                for at in ("last", "best"):
-                    for over in [key for key in scores[at] if key != "loss"]:
-                        found[f"{split}/{self.metric}/{at}/{over}"] = scores[at][over]
+            for at, scores in (getattr(self, split) or {}).items():
+                name = f"{split}/{self.metric}"
+                if at == "best":
+                    found |= {name: scores["items"], f"{split}/loss": scores["loss"]}
+                found |= {f"{name}/{at}/{over}": scores[over] for over in scores if over != "loss"}
         return found
 
     def save(self) -> None:
@@ -107,8 +101,7 @@ class Result(BaseModel):
             read = cls.model_validate_json(path.read_bytes())
         except ValidationError as error:
             raise ValueError(
-                f"{path} is not a valid result ({first_problem(error)}): remove it and train the "
-                "run again, which resumes from last.ckpt"
+                f"{path} is not a valid result ({first_problem(error)}): remove it and train again"
             ) from error
         return read.model_copy(update={"folder": Path(folder)})
 
@@ -136,12 +129,9 @@ def summarise(
     test: Scores | None,
     **rest: Any,
 ) -> Result:
-    r"""Builds the result of a run from its epochs, the scores of its test split, if there is one,
-    and the other fields of :class:`Result`."""
+    r"""Builds a result from the epochs, the scores of the test split, and its other fields."""
     metric = config.training.metric
     rows = {"last": history[-1], "best": history[best_epoch - 1]}
-    best = {} if test is None else test["best"]
-    gap = abs(best.get("items", 0.0) - best.get("majority", math.inf))
     seconds = [sum(row[name] for name in TIMES) for row in history]
     return Result(
         folder=folder,
@@ -149,7 +139,7 @@ def summarise(
         model=config.model.name,
         seed=config.seed,
         metric=metric,
-        higher_is_better=HIGHER_IS_BETTER[metric],
+        higher_is_better=metric not in LOWER_IS_BETTER,
         epochs=len(history),
         best_epoch=best_epoch,
         seconds_per_epoch=statistics.median(seconds),
@@ -158,20 +148,20 @@ def summarise(
         val={at: epoch_scores(row, metric, "val") for at, row in rows.items()},
         test=test,
         peak_memory=peak_memory(rest["device"]),
-        majority_class=gap < 1e-6,
+        majority_class=test is not None and "majority" in test["best"],
         **(environment() | rest),
     )
 
 
 def epoch_scores(row: dict[str, Any], metric: str, split: str) -> dict[str, float]:
     r"""Returns the scores of a split from a row of ``metrics.csv``."""
-    over = {kind: row[f"{split}_{metric}_{kind}"] for kind in ("batches", "items")}
-    return {"loss": row[f"{split}_loss"], **over}
+    names = {"loss": "loss", "batches": f"{metric}_batches", "items": f"{metric}_items"}
+    return {name: row[f"{split}_{column}"] for name, column in names.items()}
 
 
 class RunFolder:
-    r"""The folder of a run, locked by one process at a time, as a context manager. It is created if
-    it does not exist; with :obj:`again`, what it has of the run is removed."""
+    r"""The folder of a run, which one process at a time can open; a context manager. With
+    :obj:`again`, what it has of the run is removed."""
 
     def __init__(self, path: Path, config: Config, again: bool = False) -> None:
         self.path, self.config_file = path, path / "config.yaml"
@@ -200,8 +190,8 @@ class RunFolder:
         self.lock.release()
 
     def extend(self, config: Config) -> None:
-        r"""Gives the run more epochs, if ``config`` has more. The result is removed first, so that
-        a kill in between leaves an interrupted run, never a result of another configuration."""
+        r"""Gives the run more epochs, if ``config`` has more. The result is removed first: a kill
+        in between leaves an interrupted run."""
         if Config.read(self.config_file).training.epochs < config.training.epochs:
             (self.path / "result.json").unlink(missing_ok=True)
             _write(self.config_file, config.to_yaml())
@@ -213,9 +203,8 @@ class RunFolder:
 
     def write_metrics(self, history: list[dict[str, Any]]) -> None:
         r"""Writes ``metrics.csv``, one line for each epoch."""
-        lines = [",".join(history[0])]
-        lines += [",".join(map(str, row.values())) for row in history]
-        _write(self.path / "metrics.csv", "\n".join(lines) + "\n")
+        text = pd.DataFrame(history).to_csv(index=False, na_rep="nan")
+        _write(self.path / "metrics.csv", text)
 
 
 def _write(path: Path, text: str) -> None:
@@ -227,15 +216,13 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
     r"""Raises unless the folder is new, empty or the folder of this run; with :obj:`longer`, also
     of one with fewer epochs, unless the learning rates depend on their number."""
     if not (path / "config.yaml").exists():
-        if path.exists() and not path.is_dir():
-            raise ValueError(f"folder must not be a file, got {str(path)!r}")
-        names = [part.name for part in path.iterdir()] if path.exists() else []
         # A run that was killed before it wrote its first file may have left some.
+        names = [part.name for part in path.glob("*")]
         foreign = [name for name in names if not name.startswith((".tmp-", ".lock"))]
         if foreign:
             raise ValueError(
-                f"folder must be new, empty or the folder of this run, got {str(path)!r}, which "
-                f"has {foreign[0]!r} and no config.yaml"
+                f"folder must be new, empty or of this run, got {str(path)!r}, which has "
+                f"{foreign[0]!r} and no config.yaml"
             )
         return
     there = Config.read(path / "config.yaml")
@@ -246,23 +233,13 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
     if differences:
         raise ValueError(
             f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, in the folder "
-            "and as requested): name another folder, or remove this one"
+            "and as requested): name another folder"
         )
 
 
-def in_use(path: Path) -> bool:
-    r"""Returns whether a process trains in the folder."""
-    try:
-        with FileLock(path / ".lock").acquire(timeout=0):
-            return False
-    except Timeout:
-        return True
-
-
 def finished(path: Path, config: Config) -> Result | None:
-    r"""Returns the result of a run that has no epoch left to train; :obj:`None` if it is new,
-    interrupted, or has fewer epochs than requested, which a run that its learning rate has stopped
-    does not need."""
+    r"""Returns the result of a run that has no epoch left to train: it had as many as requested, or
+    its learning rate has stopped it. Otherwise :obj:`None`."""
     if not (path / "result.json").exists():
         return None
     result = Result.read(path)
@@ -272,11 +249,5 @@ def finished(path: Path, config: Config) -> Result | None:
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     r"""Reads ``metrics.csv``: one dict of numbers for each epoch."""
-    path = folder / "metrics.csv"
-    if not path.is_file():
-        raise ValueError(f"{path} does not exist: the run has not finished an epoch yet")
-    with open(path, newline="", encoding="utf-8") as file:
-        return [
-            {name: int(text) if name == "epoch" else float(text) for name, text in row.items()}
-            for row in csv.DictReader(file)
-        ]
+    texts = pd.read_csv(folder / "metrics.csv", dtype=str, keep_default_na=False)
+    return texts.astype(float).astype({"epoch": int}).to_dict("records")

@@ -85,22 +85,13 @@ def user_objective(config: DataConfig, data: UserData) -> dict[str, str]:
     ROC-AUC, unless a split has only one of them."""
     if data.targets.kind == "values":
         return {"loss": "l1", "metric": "mae"}
-    loss = "bce" if data.targets.kind == "yes/no" else "cross_entropy"
-    ranked = _two_classes(data) and not _constant_split(config, data)
-    return {"loss": loss, "metric": "roc_auc" if ranked else "accuracy"}
-
-
-def judged_by_accuracy(config: Config, data: UserData) -> str:
-    r"""Returns why two classes are judged by accuracy, if it is because a split has only one."""
-    if config.training.metric != "accuracy" or not _two_classes(data):
-        return ""
-    split = _constant_split(config.data, data)
-    return split and f"accuracy and not ROC-AUC, because the {split} split has only one class"
-
-
-def _two_classes(data: UserData) -> bool:
-    kind = data.targets.kind
-    return kind == "yes/no" or (kind == "classes" and data.targets.columns == 2)
+    yes_no = data.targets.kind == "yes/no"
+    two = yes_no or data.targets.columns == 2
+    ranked = two and not _constant_split(config, data)
+    return {
+        "loss": "bce" if yes_no else "cross_entropy",
+        "metric": "roc_auc" if ranked else "accuracy",
+    }
 
 
 def check_user_data(config: Config, data: UserData | None) -> None:
@@ -110,15 +101,14 @@ def check_user_data(config: Config, data: UserData | None) -> None:
     training, neighbors, targets = config.training, config.data.neighbors, data.targets
     if data.nodes is None and neighbors is not None:
         raise ValueError(
-            f"config: data.neighbors must be None for {data.name}, which is not one graph with "
-            f"targets of its nodes, got {neighbors}"
+            f"config: data.neighbors must be None for {data.name}, which is not one graph, got "
+            f"{neighbors}"
         )
     gcn = config.model.name.partition("+")[0] == "gcn"
     if neighbors is not None and gcn and config.model.settings.get("norm", "sym") == "sym":
+        # It divides by the degrees of the neighbours, whose own neighbours are not all sampled.
         raise ValueError(
-            "config: model.norm must be 'mean' or 'none' with data.neighbors, because 'sym' "
-            "divides by the degrees of the neighbours, whose own neighbours are not all sampled; "
-            "got 'sym'"
+            "config: model.norm must be 'mean' or 'none' with data.neighbors, got 'sym'"
         )
     known = _LOSSES[targets.kind]
     if training.loss not in known:
@@ -131,8 +121,8 @@ def check_user_data(config: Config, data: UserData | None) -> None:
     constant = _constant_split(config.data, data)
     if constant and training.metric in RANKING:
         raise ValueError(
-            f"config: training.metric must not be {training.metric!r}, because all targets of the "
-            f"{constant} split are the same: take --set training.metric=accuracy or another split"
+            f"config: training.metric must be accuracy, because all targets of the {constant} "
+            f"split are the same, got {training.metric!r}"
         )
 
 
@@ -140,8 +130,8 @@ def _constant_split(config: DataConfig, data: UserData) -> str:
     r"""Returns the first split in which no column has two different targets, if there is one."""
     for split, items in user_splits(config, data).items():
         y = data.targets_of(items)
-        columns = y.reshape(len(y), -1).t() if y.is_floating_point() else [y]
-        if not any(len(column[~column.isnan()].unique()) > 1 for column in columns):
+        y = y.unsqueeze(1) if y.dim() == 1 else y  # of edges, more than items
+        if all(len(column[~column.isnan()].unique()) < 2 for column in y.t()):
             return split
     return ""
 
@@ -170,10 +160,7 @@ def _inputs(data: UserData, kind: str, name: str) -> dict[str, Any]:
             f"{data.name}: {name} of integers must not be negative, got {least}: number the tokens "
             "from 0, or give floating point values"
         )
-    if first.dim() == 1 or first.size(1) == 1:
-        return {f"{kind}_tokens": count_values(data.name, name, values)}
-    tokens = [
-        count_values(data.name, f"{name}[:, {column}]", [value[:, column] for value in values])
-        for column in range(first.size(1))
-    ]
-    return {f"{kind}_tokens": tuple(tokens)}
+    wide = [value.unsqueeze(1) if value.dim() == 1 else value for value in values]
+    columns = zip(*(value.t() for value in wide), strict=True)
+    tokens = tuple(count_values(data.name, name, column) for column in columns)
+    return {f"{kind}_tokens": tokens if len(tokens) > 1 else tokens[0]}

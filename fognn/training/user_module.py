@@ -14,29 +14,26 @@ from torch.nn import Module, Parameter
 from torch.nn.parameter import is_lazy
 from torch_geometric.data import Data
 
-from fognn.data.opening import PYTHON, is_python_name
+from fognn.data.opening import PYTHON
 from fognn.models import Task
 from fognn.ops import Adjacency
 from fognn.training.config import Config
 
-_ARGUMENTS = ("x", "edge_index", "edge_attr", "batch", "batch_size", "rwse")
 _LIBRARIES = {"torch", "torch_geometric", "fognn", "builtins", "typing", "abc"}
 _INTERNAL = set(vars(Module()))
 
 
 def module_name(module: Module, keep_weights: bool = False, folder_named: bool = False) -> str:
     r"""Returns the name of a network in a run, with a hash of all that defines the run: the source
-    of its class and of those in it that are not torch's, PyG's or fognn's, their attributes, and
-    the weights that the seed does not set anew, which are all with :obj:`keep_weights`. A network
-    without source can be told from others only by a folder that the user names."""
+    of the classes that are not torch's, PyG's or fognn's, their attributes, and the weights that
+    the seed does not set anew, which are all with :obj:`keep_weights`. A network without source can
+    be told from others only by a folder that the user names."""
     if not isinstance(module, Module):
         got = f"the class {module.__name__}" if isinstance(module, type) else repr(module)
         raise ValueError(f"train: model must be a name or a torch.nn.Module, got {got}")
     if any(is_lazy(value) for value in [*module.parameters(), *module.buffers()]):
-        raise ValueError(
-            f"train: model must know its widths, got the lazy {type(module).__name__}: call it "
-            "once on a graph of the data"
-        )
+        name = type(module).__name__
+        raise ValueError(f"train: model must know its widths, got the lazy {name}: call it once")
     digest = hashlib.sha256(repr(module).encode())
     try:
         for text in _texts(module):
@@ -45,12 +42,13 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
         if not folder_named:
             raise ValueError(
                 f"train: folder must be given for {type(module).__name__}, whose source is not "
-                "available, so that it cannot be told from an edited one"
+                "available"
             ) from error
     one, other = copy.deepcopy(module), copy.deepcopy(module)
-    if not keep_weights:
-        for seed, part in enumerate((one, other)):
-            _reset(part, seed)
+    with torch.random.fork_rng(devices=[]):
+        for seed, part in enumerate(() if keep_weights else (one, other)):
+            torch.manual_seed(seed)
+            _reset(part)
     others = other.state_dict()
     for name, value in one.state_dict().items():
         fixed = isinstance(value, Tensor) and torch.equal(value, others[name])
@@ -59,8 +57,8 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
 
 
 def untrained_module(module: Module, task: Task | None, settings: dict[str, Any]) -> "GivenNet":
-    r"""Returns a copy of a user's network, initialised with torch's current seed unless the setting
-    ``keep_weights`` is given."""
+    r"""Returns a copy of a user's network, initialised with torch's current seed, or with the
+    setting ``keep_weights`` as it is."""
     if task is None:
         raise ValueError("train: model must be the name of a network for few-shot images")
     for key in settings.keys() - {"keep_weights"}:
@@ -82,26 +80,11 @@ def first_weights(module: Module, config: Config) -> str:
     return f"{text}; as given, without reset_parameters: {', '.join(kept)}" if kept else text
 
 
-def load_given(module: Module, content: dict[str, Any], run: str) -> Module:
-    r"""Loads the weights of a checkpoint into a user's network; returns it in evaluation mode."""
-    name = str(content["config"]["model"]["name"])
-    if not is_python_name(name):
-        raise ValueError(
-            f"load: module must be None for {run!r}, whose network has the name {name!r}"
-        )
-    module.load_state_dict({k.removeprefix("module."): v for k, v in content["model"].items()})
-    return module.eval()
-
-
-def _reset(module: Module, seed: int | None = None) -> None:
-    r"""Calls ``reset_parameters`` of each part, the inner ones first: a module may set those of its
-    parts in its own way."""
-    with torch.random.fork_rng(devices=[], enabled=seed is not None):
-        if seed is not None:
-            torch.manual_seed(seed)
-        for part in reversed(list(module.modules())):
-            if hasattr(part, "reset_parameters"):
-                part.reset_parameters()  # type: ignore[operator]
+def _reset(module: Module) -> None:
+    # The inner parts first: a module may set those of its parts in its own way.
+    for part in reversed(list(module.modules())):
+        if hasattr(part, "reset_parameters"):
+            part.reset_parameters()  # type: ignore[operator]
 
 
 def _texts(module: Module) -> Iterator[str]:
@@ -172,22 +155,20 @@ class GivenNet(Module):
         if isinstance(edge_index, Adjacency):
             adj = edge_index
             edge_index = torch.stack([adj.unsort(adj.source), adj.unsort(adj.target)])
-        given = (x, edge_index, edge_attr, batch, batch_size, rwse)
-        values = dict(zip(_ARGUMENTS, given, strict=True))
+        values = {"x": x, "edge_index": edge_index, "edge_attr": edge_attr, "batch": batch}
+        values["rwse"] = rwse
         if self.takes_data:
-            del values["batch_size"]
             out = self.module(Data(**values))
         else:
+            values["batch_size"] = batch_size
             out = self.module(**{name: values[name] for name in self.names if name in values})
         columns = self.task.out_channels
         rows = {"graph": batch_size or 1, "node": x.size(0), "edge": edge_index.size(1)}
-        shape = (rows[self.task.level], columns)
-        if columns == 1 and isinstance(out, Tensor) and out.dim() == 1:
-            out = out.unsqueeze(1)
-        if not isinstance(out, Tensor) or out.shape != shape:
-            found = list(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        shape = [rows[self.task.level], columns]
+        found = list(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        if found != shape and [*found, 1] != shape:
             raise ValueError(
-                f"train: model must return a tensor with a row for each {self.task.level} and "
-                f"{columns} columns, {list(shape)}, got {found}"
+                f"train: model must return a tensor of shape {shape}, with a row for each "
+                f"{self.task.level}, got {found}"
             )
-        return out
+        return out.view(shape)

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-__all__ = ["FileError", "FognnError", "Stopped", "TrainingError", "first_problem"]
-
 
 class FognnError(RuntimeError):
     r"""Base class of fognn's errors. The message is one sentence with the cause and, if there is

@@ -9,18 +9,12 @@ from pathlib import Path
 
 from fognn.utils.errors import FileError
 
-__all__ = ["disk_error", "sha256_of", "user_path", "write_whole"]
-
 # What torch.save raises on a full disk, without an errno.
 _TORCH = ("PytorchStreamWriter", "unexpected pos", "iostream error")
 
 
 def user_path(path: str | Path) -> Path:
-    r"""Returns a path with a leading ``~`` or ``~user`` replaced by the home directory.
-
-    Raises:
-        FileError: If there is no such user, or no home directory.
-    """
+    r"""Returns a path with a leading ``~`` or ``~user`` replaced by the home directory."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -33,21 +27,13 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def disk_error(path: Path, error: OSError) -> FileError:
-    r"""Returns the :class:`FileError` for an :class:`OSError` of writing to :obj:`path`."""
-    return FileError(f"{path} could not be written: {error.strerror or error}")
-
-
 @contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
     r"""Writes a file atomically: yields a temporary path in the same folder to write to.
 
     At the end of the block the temporary file replaces :obj:`path` in one step. If the block
     raises, the temporary file is removed and :obj:`path` is unchanged. Both names have the same
-    suffix, because :meth:`numpy.savez` and others depend on it.
-
-    Args:
-        path (Path): The file to write. Missing folders are created.
+    suffix, because :meth:`numpy.savez` and others depend on it. Missing folders are created.
     """
     path = Path(path)
     temporary = path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name}")
@@ -61,7 +47,7 @@ def write_whole(path: Path) -> Iterator[Path]:
     except OSError as error:
         # Other errors of the block, of a file that it reads, are not about this file.
         if error.filename is None or Path(error.filename) in (temporary, path, *path.parents):
-            raise disk_error(path, error) from error
+            raise FileError(f"{path} could not be written: {error.strerror or error}") from error
         raise
     except RuntimeError as error:
         if any(word in str(error) for word in _TORCH):

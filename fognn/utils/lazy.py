@@ -1,22 +1,13 @@
-r"""Lazy imports: names of a package that are imported when they are first used.
-
-Torch takes seconds to import; ``fognn --help`` does not need it.
-"""
+r"""Lazy imports: torch takes seconds to import, and ``fognn --help`` does not need it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy_names"]
-
 
 def lazy_names(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    r"""Returns a ``__getattr__`` for a package that imports its names lazily.
-
-    Args:
-        package (str): The package's ``__name__``.
-        modules (dict): Maps each module of the package to the names that it defines.
-    """
+    r"""Returns a ``__getattr__`` for a package that imports its names when they are first used;
+    ``modules`` maps each of its modules to the names that it defines."""
     places = {name: module for module, names in modules.items() for name in names}
 
     def get(name: str) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_images import write_cifar
-from tiny_runs import molecules
+from tiny_runs import molecules, open_split
 from torch import Tensor
 
 from fognn.data.episodes import Episodes, Tasks
@@ -22,7 +22,6 @@ from fognn.training.data import (
     EpisodeLoader,
     RunData,
     fingerprint,
-    open_split,
     task_of,
 )
 from fognn.training.objective import forward_batch

@@ -5,14 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_runs import molecules, tiny
+from tiny_runs import molecules, open_split, tiny
 
 from fognn.data.graph_files import write_graphs
 from fognn.experiments import protocol
 from fognn.training import Result, evaluate, fit, load
 from fognn.training.checkpoint import State
 from fognn.training.config import Config
-from fognn.training.data import open_split
 
 EVERY = [(split, at) for split in ("val", "test") for at in ("best", "last")]
 

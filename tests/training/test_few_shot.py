@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 import torch
 from tiny_images import tiny_images, write_cifar
-from tiny_runs import metrics
+from tiny_runs import metrics, open_split
 
 from fognn.training import Config, Result, evaluate, fit, load, loop
-from fognn.training.data import open_split
 from fognn.utils.errors import Stopped
 
 EPISODES, QUERIES = 6, 3

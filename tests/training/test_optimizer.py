@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_runs import metrics, tiny
+from tiny_runs import metrics, open_split, tiny
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from fognn.training import Config, Result, TrainingConfig, fit, loop
 from fognn.training.checkpoint import read_checkpoint
-from fognn.training.data import open_split, task_of
-from fognn.training.optimizer import cosine_factor
+from fognn.training.data import task_of
+from fognn.training.loop import cosine_factor
 
 MODERN = {
     "training__optimizer": "adamw",

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_runs import tiny
+from tiny_runs import open_split, tiny
 from torch_geometric.data import Data
 from torch_geometric.transforms import AddRandomWalkPE
 
 from fognn.models import Task, create_model
-from fognn.training.data import fingerprint, open_split
+from fognn.training.data import fingerprint
 
 
 def test_a_datasets_encodings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
