@@ -46,7 +46,8 @@ class DatasetInfo:
 
     def open(self, split: str | None = None, data: str | Path | None = None) -> Any:
         r"""Opens one split; :obj:`None` for a dataset that has no splits."""
-        return self.make(data=data) if split is None else self.make(split=split, data=data)
+        options: dict[str, Any] = {} if self.generated else {"data": data}
+        return self.make(**options) if split is None else self.make(split=split, **options)
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))

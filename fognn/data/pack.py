@@ -31,29 +31,24 @@ class Column:
     values: Tensor  # concatenated in the first dimension
     sizes: Tensor  # the number of rows of each graph
 
-    def choose(self, graphs: Tensor) -> "Column":
-        r"""Returns the column of some graphs."""
-        sizes = self.sizes[graphs]
-        ptr = offsets(sizes)
-        rows = positions(offsets(self.sizes)[graphs], sizes, ptr, int(ptr[-1]))
-        return Column(self.values.index_select(0, rows), sizes)
-
 
 def read_columns(dataset: Any) -> tuple[Tensor, dict[str, Column]]:
     r"""Returns the number of nodes of each graph, and the flat columns of all attributes, with the
     edges as ``[E, 2]``.
 
     The collated tensors of an :class:`~torch_geometric.data.InMemoryDataset` are used without a
-    copy, unless it has a transform or its own :meth:`get`; other datasets are read item by item.
+    copy, unless it is a subset or has a transform or its own :meth:`get`; other datasets are read
+    item by item.
     """
     if len(dataset) == 0:
         raise ValueError("PackedLoader: dataset must hold at least one graph, got none")
     data: Any = None
     slices: Any = None
-    nodes, chosen = None, None
-    as_stored = isinstance(dataset, InMemoryDataset) and dataset.transform is None
-    if as_stored and type(dataset).get is InMemoryDataset.get and dataset.slices is not None:
-        data, slices, chosen = dataset._data, dataset.slices, dataset._indices
+    nodes = None
+    whole = isinstance(dataset, InMemoryDataset) and dataset._indices is None
+    as_stored = whole and dataset.transform is None and dataset.slices is not None
+    if as_stored and type(dataset).get is InMemoryDataset.get:
+        data, slices = dataset._data, dataset.slices
         known = [slices[key].diff() for key in slices if key in N_KEYS]
         nodes = getattr(data._store, "_num_nodes", known[0] if known else None)
     if nodes is None:
@@ -65,8 +60,7 @@ def read_columns(dataset: Any) -> tuple[Tensor, dict[str, Column]]:
                     f"dataset[0], {items[0]}, got {item}"
                 )
         data, slices, _ = collate(type(items[0]), items, increment=False, add_batch=False)
-        nodes, chosen = [item.num_nodes or 0 for item in items], None
-    nodes = torch.as_tensor(nodes, dtype=torch.int64)
+        nodes = [item.num_nodes or 0 for item in items]
     columns = {}
     for key, value in data.to_dict().items():
         texts = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
@@ -86,10 +80,7 @@ def read_columns(dataset: Any) -> tuple[Tensor, dict[str, Column]]:
         columns[key] = Column(value, slices[key].diff().long())
     if "edge_index" not in columns:
         raise ValueError("PackedLoader: dataset: the graphs must have an edge_index, got none")
-    if chosen is None:
-        return nodes, columns
-    graphs = torch.as_tensor(list(chosen), dtype=torch.int64)
-    return nodes[graphs], {key: column.choose(graphs) for key, column in columns.items()}
+    return torch.as_tensor(nodes, dtype=torch.int64), columns
 
 
 class Pack:

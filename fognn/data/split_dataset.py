@@ -97,7 +97,7 @@ def flatten(
     parts: dict[str, list[Tensor]] = {}
     for graph in graphs:
         source, target = graph["edge_index"]
-        order = (target * len(graph["x"]) + source).argsort(stable=True)
+        order = (target.long() * len(graph["x"]) + source).argsort(stable=True)
         for key, value in graph.items():
             if key == "edge_index":
                 value = value[:, order].t()
