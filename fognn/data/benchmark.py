@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from fognn.data.graph_files import check_graphs, separated
-from fognn.data.pyg_datasets import open_benchmark, open_zinc
+from fognn.data.pyg_datasets import open_tsp, open_zinc
 from fognn.data.sources import fetch, find
 from fognn.data.split_dataset import SplitDataset, Tensors, file_stamp, flatten, read_npz
 from fognn.utils import checks
@@ -69,7 +69,7 @@ class ZINC(SplitDataset):
         if self._path is not None:
             graphs = _zinc_graphs(self._path, self.split)
         else:
-            graphs = open_zinc(self.split, f"put {ZINC_FILE}", self._folder)
+            graphs = open_zinc(self.split, self._folder)
         tensors, slices = flatten(
             {
                 "x": graph.x.reshape(-1).long(),
@@ -147,7 +147,7 @@ class TSP(SplitDataset):
                     "edge_attr": graph.edge_attr.float().reshape(-1, 1),
                     "y": graph.y.long(),
                 }
-                for graph in open_benchmark("TSP", self.split, self._folder)
+                for graph in open_tsp(self.split, self._folder)
             )
         return flatten(graphs, per_edge=("edge_attr", "y"))
 
@@ -231,19 +231,12 @@ class IMDBMulti(SplitDataset):
 
     def folds(self) -> list[tuple[Tensor, Tensor]]:
         r"""Returns the ten folds that come with the text file: indices to train and to test on."""
-        folds = []
-        for fold in range(1, 11):
-            train, test = self._fold_part("train", fold), self._fold_part("test", fold)
-            if sorted(train + test) != list(range(self.len())):
-                raise FileError(
-                    f"fold {fold} of IMDB-MULTI must name each graph once: get it again"
-                )
-            folds.append((torch.tensor(train), torch.tensor(test)))
-        return folds
+        folds = range(1, 11)
+        return [(self._fold_part("train", fold), self._fold_part("test", fold)) for fold in folds]
 
-    def _fold_part(self, part: str, fold: int) -> list[int]:
+    def _fold_part(self, part: str, fold: int) -> Tensor:
         path = fetch(f"imdb_multi/10fold_idx/{part}_idx-{fold}.txt", self._folder)
-        return [int(word) for word in path.read_text(encoding="ascii").split()]
+        return torch.from_numpy(np.loadtxt(path, dtype=np.int64))
 
 
 def _read_text(path: Path) -> Iterator[tuple[int, Tensor, int]]:

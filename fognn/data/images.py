@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from tqdm import tqdm
 
+from fognn.data.pack import random_order
 from fognn.data.smiles_csv import read_table
 from fognn.data.sources import DAMAGED, cache_dir, fetch, find
 from fognn.data.split_dataset import file_stamp, read_npz, stored
@@ -189,9 +190,7 @@ class Omniglot(ImageSet):
         target = _target("omniglot", "omniglot_28", list(archives.values()))
         content = stored(target, lambda: _read_archives(archives), mmap=True)
         names, images = content["names"], content["images"]
-        # Sorted random words: numpy's own permutation may change between versions.
-        words = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64)).random_raw(len(names))
-        order = torch.from_numpy(np.argsort(words, kind="stable"))
+        order = random_order(len(names), seed)
         ends = [0, _TRAIN - validation, _TRAIN, len(names)]
         part = _SPLITS.index(split)
         chosen = order[ends[part] : ends[part + 1]]

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
-from fognn.data.pack import Pack, offsets, positions, repeat
+from fognn.data.pack import Pack, offsets, positions, random_order, repeat
 from fognn.utils import checks
 
 
@@ -33,9 +33,18 @@ class EpochLoader:
         self.epoch = epoch if self.shuffle else 0
 
     def order(self) -> Tensor:
-        r"""Returns the items of this rank in this epoch, in order."""
-        shared = (self.seed, self.epoch, self.rank, self.world_size)
-        return epoch_order(self.size, self.shuffle, *shared)
+        r"""Returns the items of this rank in this epoch, in order.
+
+        Ranks share the order as in :class:`torch.utils.data.DistributedSampler`: it is extended by
+        its own beginning to a multiple of :obj:`world_size`, and rank :math:`r` takes every
+        :obj:`world_size`-th item, starting with the :math:`r`-th.
+        """
+        order = torch.arange(self.size)
+        if self.shuffle:
+            order = random_order(self.size, self.seed, self.epoch)
+        samples = -(-self.size // self.world_size)
+        # Taken modulo the size, so that a world larger than the dataset works too.
+        return order[(torch.arange(samples) * self.world_size + self.rank) % self.size]
 
     def __len__(self) -> int:
         samples = -(-self.size // self.world_size)
@@ -89,36 +98,6 @@ class PackedLoader(EpochLoader):
 
     def __iter__(self) -> Iterator[Any]:
         return map(self.pack.collate, self.order().split(self.batch_size))
-
-
-def epoch_order(
-    size: int,
-    shuffle: bool = False,
-    seed: int = 0,
-    epoch: int = 0,
-    rank: int = 0,
-    world_size: int = 1,
-) -> Tensor:
-    r"""Returns the indices of the graphs of one rank in one epoch, in order.
-
-    With :obj:`shuffle`, graphs are sorted by one 64-bit word each of the counter-based generator
-    Philox with the key :obj:`(seed, epoch)`. Philox is defined by its paper, so a resumed run has
-    the same order on any machine and with any version of the libraries, and no two keys share a
-    stream (:class:`torch.Generator` on the CPU uses only 32 bits of its seed).
-
-    Ranks share the order as in :class:`torch.utils.data.DistributedSampler`: it is extended by its
-    own beginning to a multiple of :obj:`world_size`, and rank :math:`r` takes every
-    :obj:`world_size`-th graph, starting with the :math:`r`-th.
-    """
-    if shuffle:
-        words = np.random.Philox(key=np.array([seed, epoch], dtype=np.uint64)).random_raw(size)
-        order = torch.from_numpy(np.argsort(words, kind="stable"))
-    else:
-        order = torch.arange(size)
-    samples = -(-size // world_size)
-    # Taken modulo the size, so that a world larger than the dataset works too.
-    mine = torch.arange(samples) * world_size + rank
-    return order[mine % size]
 
 
 class PackedGraph:
@@ -266,7 +245,7 @@ class NeighborSampler:
         edges, numbered by the places of their ends in these nodes; and the numbers of its edges in
         the graph."""
         seed, epoch, batch, rank = key
-        # epoch_order has the counters from 0 of the same key. The highest word is not 0 here.
+        # random_order has the counters from 0 of the same key. The highest word is not 0 here.
         random = np.random.Philox(
             key=np.array([seed, epoch], dtype=np.uint64),
             counter=np.array([0, 0, rank, batch + 1], dtype=np.uint64),

@@ -308,3 +308,11 @@ def positions(begin: Tensor, sizes: Tensor, ptr: Tensor, total: int) -> Tensor:
 def repeat(values: Tensor, sizes: Tensor) -> Tensor:
     r"""Repeats each value :obj:`sizes` times."""
     return torch.from_numpy(np.repeat(values.numpy(), sizes.numpy()))
+
+
+def random_order(size: int, seed: int, number: int = 0) -> Tensor:
+    r"""Returns the numbers below :obj:`size`, sorted by one 64-bit word each of the counter-based
+    generator Philox with the key :obj:`(seed, number)`: the same on any machine and with any
+    version of the libraries, and no two keys share a stream."""
+    words = np.random.Philox(key=np.array([seed, number], dtype=np.uint64)).random_raw(size)
+    return torch.from_numpy(np.argsort(words, kind="stable"))

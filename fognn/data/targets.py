@@ -1,6 +1,5 @@
 r"""The targets of the user's data: their kind, found from the values or given."""
 
-import ast
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -65,14 +64,11 @@ def targets_from_cells(
       with ``task="classification"``, each different number or text of a column is a class.
     * Values: all other columns of numbers, and with ``task="regression"`` any numbers.
 
-    A single column of lists, such as ``[0, 1, 1]``, is taken as several columns.
-
     Returns:
         The targets; the values, NaN for gaps, ``[rows]`` or ``[rows, columns]`` (int64 for classes,
         -1 for gaps); and for each row that does not fit, by its number, the reason.
     """
     checks.one_of("targets", "task", task, TASKS)
-    columns = _split_lists(columns)
     cells = {name: list(map(cell_of, column)) for name, column in columns.items()}
     numbers = {name: list(map(_number, column)) for name, column in cells.items()}
     names, flat = tuple(columns), [cell for column in numbers.values() for cell in column]
@@ -107,27 +103,6 @@ def targets_from_cells(
     y[list(bad)] = math.nan
     kind = "yes/no" if yes_no and task != "regression" else "values"
     return Targets(kind, len(names), names, gaps=gaps), y[:, 0] if len(names) == 1 else y, bad
-
-
-def _split_lists(columns: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    r"""Returns the columns of a single column of lists; other columns as they are."""
-    name, cells = next(iter(columns.items()))
-    if len(columns) > 1 or not all(cell_of(cell) is None or "[" in cell for cell in cells):
-        return columns
-    try:
-        rows = [
-            ast.literal_eval(cell.strip()) if cell_of(cell) is not None else [] for cell in cells
-        ]
-        width = max(map(len, rows))
-    except (ValueError, SyntaxError, TypeError):  # texts that are no lists
-        return columns
-    for number, row in enumerate(rows):
-        if row and len(row) != width:
-            raise ValueError(
-                f"column {name!r}, row {number} must have {width} values, got {len(row)}"
-            )
-    texts = [list(map(str, row or [""] * width)) for row in rows]
-    return {f"{name}_{place}": [row[place] for row in texts] for place in range(width)} or columns
 
 
 def _number(cell: Cell) -> Cell:
