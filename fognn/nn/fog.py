@@ -136,13 +136,6 @@ class FOG(GraphLayer):
         r"""Size of each input sample; :obj:`-1` until a lazy layer has seen one."""
         return self.lin_1.in_channels
 
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        parts = (self.lin_1, self.norm_1, self.lin_2, self.norm_2, self.lin_vu, self.lin_e)
-        for module in parts:
-            if module is not None and hasattr(module, "reset_parameters"):
-                module.reset_parameters()
-
     def forward(
         self,
         x: Tensor | PairTensor,

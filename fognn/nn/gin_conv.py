@@ -76,9 +76,8 @@ class GINConv(GraphLayer):
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
+        super().reset_parameters()
         zeros(self.eps)
-        for module in self.children():
-            module.reset_parameters()
 
     def forward(
         self,

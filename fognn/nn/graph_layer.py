@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.inits import reset
 
 from fognn.ops import Adjacency
 
@@ -21,20 +22,16 @@ class GraphLayer(MessagePassing):
     def __init__(self) -> None:
         super().__init__(aggr=None)
 
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in self.children():
+            reset(module)
+
     def masked(self, adj: Adjacency, weight: Tensor | None = None) -> Tensor | None:
         r"""Returns edge weights times the edge mask of an explanation, in the order of ``adj``;
         the weights themselves if the layer is not being explained."""
-        mask = self.edge_mask(adj)
-        if mask is None or weight is None:
-            return weight if mask is None else mask
-        mask = mask.to(weight.dtype)
-        return weight * (mask if weight.dim() == 1 else mask.unsqueeze(1))
-
-    def edge_mask(self, adj: Adjacency) -> Tensor | None:
-        r"""Returns the edge mask that a PyG explainer has set, in the order of ``adj``;
-        :obj:`None` if the layer is not being explained."""
         if self._explain is not True:
-            return None
+            return weight
         name = type(self).__name__
         mask = self._edge_mask
         if mask is None or "explain_message" in self.__dict__:  # as GraphMaskExplainer
@@ -51,7 +48,17 @@ class GraphLayer(MessagePassing):
                 f"{name}: the edge mask must have one entry for each of {adj.num_edges} edges, "
                 f"got {self._edge_mask.size(0)}"
             )
-        return adj.sort(mask)
+        mask = adj.sort(mask)
+        if weight is None:
+            return mask
+        mask = mask.to(weight.dtype)
+        return weight * (mask if weight.dim() == 1 else mask.unsqueeze(1))
+
+    def refuse_mask(self) -> None:
+        r"""Raises if the layer is being explained, for one whose sums have no weights."""
+        if self._explain is True:
+            name = type(self).__name__
+            raise NotImplementedError(f"{name} has no edge weights that an explainer could mask")
 
     def propagate(self, *args: Any, **kwargs: Any) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no propagate")

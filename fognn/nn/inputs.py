@@ -1,10 +1,10 @@
-"""Checks of the arguments that all layers have."""
+"""Checks of the arguments that all layers have, and degrees."""
 
 import torch
 from torch import Tensor
 from torch_geometric.typing import PairTensor
 
-from fognn.ops import Adjacency
+from fognn.ops import Adjacency, segment_sum
 from fognn.utils import checks
 
 
@@ -56,3 +56,13 @@ def edge_features(
         value = value.unsqueeze(1)
     checks.features(owner, "edge_attr", value, channels, dtype)
     return adj.sort(value)
+
+
+def reciprocal_degree(adj: Adjacency, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Returns one over the sum of the weights of each node, ``[num_targets, 1]``; 0 for a node
+    without neighbours, as in PyG."""
+    if weight is None:
+        degree = adj.ptr.diff().to(dtype).unsqueeze(1)
+    else:
+        degree = segment_sum(adj.ptr, weight.to(dtype).unsqueeze(1))
+    return degree.reciprocal().masked_fill(degree == 0, 0.0)
