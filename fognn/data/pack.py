@@ -6,7 +6,6 @@ Long sums use numpy: on one core it is about as fast as torch, and it starts no 
 a batch would take ten times as long.
 """
 
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -222,7 +221,9 @@ def sort_edges(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> Sort
     undirected = torch.empty(num_nodes.numel(), dtype=torch.bool)
     order: Tensor | None = None
 
-    for first, last in _chunks(node_ptr):
+    step = max(CHUNK_NODES // max(int(num_nodes.max()), 1), 1)
+    for first in range(0, num_nodes.numel(), step):
+        last = min(first + step, num_nodes.numel())
         nodes = slice(int(node_ptr[first]), int(node_ptr[last]))
         edges = slice(int(edge_ptr[first]), int(edge_ptr[last]))
         graph = torch.repeat_interleave(num_edges[first:last])
@@ -263,15 +264,6 @@ def _check_ends(edges: Tensor, graph: Tensor, num_nodes: Tensor, first: int) -> 
 def _is_sorted(source: Tensor, target: Tensor) -> bool:
     step = target.diff()
     return bool(((step > 0) | ((step == 0) & (source.diff() >= 0))).all())
-
-
-def _chunks(node_ptr: Tensor) -> Iterator[tuple[int, int]]:
-    first, count = 0, node_ptr.numel() - 1
-    while first < count:
-        end = int(torch.searchsorted(node_ptr, node_ptr[first] + CHUNK_NODES, right=True)) - 1
-        last = max(first + 1, end)
-        yield first, last
-        first = last
 
 
 def _argsort(index: Tensor, nodes: slice) -> Tensor:
