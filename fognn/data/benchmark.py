@@ -109,9 +109,7 @@ class TSP(SplitDataset):
     :class:`~torch_geometric.datasets.GNNBenchmarkDataset` are downloaded.
 
     .. note::
-        The tours of the published graphs are optimal for the GEO metric of the solver Concorde and
-        *not* the shortest in the plane, and their splits may be in another order: see the page
-        *Data* of the documentation.
+        The tours and the splits of the published graphs are others: see the page *Data*.
 
     Args:
         root (str or Path, optional): The folder for processed files. (default: a folder in the
@@ -157,9 +155,9 @@ def neighbour_graph(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.bool_]]:
     r"""Joins each point to its :obj:`k` nearest others and marks the edges of a tour.
 
-    Distances are compared in double precision; of two others at the same distance the one with
-    the lower number is nearer. Returns :obj:`edge_index`, sorted by target, then source, the
-    distances, and whether the tour uses the edge.
+    Of two others at the same distance the one with the lower number is nearer. Returns
+    :obj:`edge_index`, sorted by target, then source, the distances, and whether the tour uses the
+    edge.
     """
     n = len(coordinates)
     wide = coordinates.astype(np.float64)

@@ -24,8 +24,7 @@ _BEFORE_DIAGONAL = np.tri(6 * _LARGEST, k=-1, dtype=bool)
 
 
 class Graphs(NamedTuple):
-    r"""Many graphs in flat arrays, one after the other; node numbers are local to a graph. No graph
-    has more than 204 nodes, so one byte holds a node."""
+    r"""Many graphs in flat arrays, one after the other; node numbers are local to a graph."""
 
     n: NDArray[np.int64]  # [G], nodes of a graph
     e: NDArray[np.int64]  # [G], directed edges of a graph
@@ -36,8 +35,7 @@ class Graphs(NamedTuple):
 
 class _Draws:
     r"""The random numbers of one graph, by Philox4x64-10 (Salmon et al., 2011) and integer
-    arithmetic, so that they depend neither on the version of a library or the processor, nor on
-    how many graphs are generated."""
+    arithmetic, so that they depend neither on the version of a library nor on the processor."""
 
     def __init__(self, seed: int, stream: int, graph: int) -> None:
         self._philox = np.random.Philox(

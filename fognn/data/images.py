@@ -160,9 +160,8 @@ class Omniglot(ImageSet):
     As in the `"Matching networks for one shot learning" <https://arxiv.org/abs/1606.04080>`_
     paper, the two official archives are joined, 1,200 characters are for training and the other
     423 for testing, drawings are 28x28, and each character rotated by 90, 180 and 270 degrees
-    counts as three more classes. That paper does not say which characters are in which split: here
-    they are in the order of their names, those of :obj:`images_background` first, and are then
-    shuffled by :obj:`seed`. Ink is 1 and paper is 0.
+    counts as three more classes. That paper does not say which characters are in which split:
+    :obj:`seed` decides here. Ink is 1 and paper is 0.
 
     Args:
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.

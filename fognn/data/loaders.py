@@ -60,11 +60,10 @@ class EpochLoader:
 class PackedLoader(EpochLoader):
     r"""Iterates over the batches of an epoch, sliced from flat tensors without a loop over graphs.
 
-    The dataset is packed once, at construction: edges sorted by target and then by source within
-    each graph (edge attributes with them), together with their order by source. A batch is a
-    :class:`torch_geometric.data.Batch` whose :obj:`edge_index` is a
-    :class:`torch_geometric.EdgeIndex`, sorted by column, with its size, its CSC and CSR forms and
-    :obj:`is_undirected` filled in, so that no layer sorts.
+    The edges, with their attributes, are sorted by target and then by source within each graph,
+    once, at construction. A batch is a :class:`torch_geometric.data.Batch` whose
+    :obj:`edge_index` is a :class:`torch_geometric.EdgeIndex`, sorted by column, with its size, its
+    CSC and CSR forms and :obj:`is_undirected` filled in, so that no layer sorts.
 
     A batch has the attributes that are tensors or numbers, whose rows are concatenated, and no
     strings. Graphs with further node indices (``edge_label_index``) or sparse tensors need PyG's
@@ -166,15 +165,10 @@ class NeighborLoader(EpochLoader):
     With all neighbours and a hop for each layer, the outputs for the seeds equal those on the whole
     graph; but not for a layer that divides by the degree of the source
     (:class:`~fognn.nn.GCNConv` with ``norm="sym"``), because the nodes of the last hop have no
-    sampled edges.
+    sampled edges. The batches depend only on :obj:`seed`, the epoch and the number of the batch.
 
-    The order of the seeds and the sampled edges depend only on :obj:`seed`, the epoch and the
-    number of the batch, so a run that is resumed within an epoch has the same batches. Without
-    :obj:`shuffle`, all epochs are the same.
-
-    Validation and test neighbourhoods are sampled too, with the same numbers. FOG and GIN sum over
-    neighbours: with all of them, the sums would be larger than those that the network was trained
-    with.
+    Sample for validation and test as well: FOG and GIN sum over neighbours, and with all of them
+    the sums would be larger than those that the network was trained with.
 
     Args:
         graph (PackedGraph): The graph.
@@ -221,8 +215,7 @@ class NeighborLoader(EpochLoader):
 
 
 class NeighborSampler:
-    r"""Samples neighbourhoods of the nodes of a graph, whose edges are sorted by target. Each node
-    is expanded once."""
+    r"""Samples neighbourhoods in a graph whose edges are sorted by target."""
 
     def __init__(self, edge_index: EdgeIndex, neighbors: Sequence[int]) -> None:
         self.neighbors = tuple(neighbors)
@@ -240,10 +233,8 @@ class NeighborSampler:
     def sample(
         self, seeds: Tensor, key: tuple[int, int, int, int]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        r"""Samples the neighbourhood of some different nodes, defined by the key: seed, epoch,
-        number of the batch and rank. Returns the nodes of the neighbourhood, the seeds first; its
-        edges, numbered by the places of their ends in these nodes; and the numbers of its edges in
-        the graph."""
+        r"""Samples the neighbourhood of some different nodes. Returns its nodes, the seeds first;
+        its edges between the places of these nodes; and their numbers in the graph."""
         seed, epoch, batch, rank = key
         # random_order has the counters from 0 of the same key. The highest word is not 0 here.
         random = np.random.Philox(
@@ -284,12 +275,9 @@ def _chosen(
 
 
 def _without_replacement(sizes: np.ndarray, k: int, random: np.random.Philox) -> np.ndarray:
-    r"""Draws :obj:`k` different numbers below each of :obj:`sizes`, all above :obj:`k`.
-
-    This is Floyd's algorithm for all rows at once. In step :math:`j = n - k, \ldots, n - 1` it
-    takes a random number in :math:`0, \ldots, j`, or :math:`j` if that one was taken before. Time
-    and memory do not depend on the degrees.
-    """
+    r"""Draws :obj:`k` different numbers below each of :obj:`sizes`, all above :obj:`k`, by Floyd's
+    algorithm for all rows at once: in step :math:`j = n - k, \ldots, n - 1` it takes a random
+    number in :math:`0, \ldots, j`, or :math:`j` if that one was taken before."""
     out = np.empty((len(sizes), k), dtype=np.int64)
     # 53 bits are all that a float64 holds.
     uniform = (random.random_raw(out.size) >> 11).reshape(out.shape) * 2.0**-53

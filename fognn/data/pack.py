@@ -1,9 +1,8 @@
 r"""A dataset packed into flat tensors, with both orders of its edges (by target and by source), and
 batches sliced from them.
 
-Long sums use numpy: on one core it is about as fast as torch, and it starts no threads.
-:meth:`torch.repeat_interleave` uses all threads for any size, so on a machine whose cores are busy
-a batch would take ten times as long.
+Long sums use numpy, which starts no threads: :meth:`torch.repeat_interleave` uses all of them for
+any size, and takes ten times as long on busy cores.
 """
 
 from copy import copy

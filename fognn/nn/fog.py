@@ -53,11 +53,10 @@ class FOG(GraphLayer):
     \mathbf{e}_{vu}`. The sum factorises as before: :math:`\mathbf{W}_e` is applied to the sum of
     the edge features of each node.
 
-    The equation is the paper's, with ReLU before the norm. By default the order is the other one,
-    :math:`\textrm{ReLU}(\textrm{BN}(\mathbf{W} \mathbf{x}))`: a unit that ReLU makes zero on all
-    nodes of the training data has a running variance near zero, and a norm after it divides by the
-    square root in evaluation, so that a node that activates the unit is multiplied by up to
-    :math:`1 / \sqrt{\epsilon}`, about 300. The paper's form is :obj:`act_first=True`.
+    The equation is the paper's, with ReLU before the norm: :obj:`act_first=True`. By default the
+    order is the other one, :math:`\textrm{ReLU}(\textrm{BN}(\mathbf{W} \mathbf{x}))`, as a norm
+    after ReLU multiplies a unit that is zero on all training data by up to
+    :math:`1 / \sqrt{\epsilon}`, about 300, on a node that activates it in evaluation.
 
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the

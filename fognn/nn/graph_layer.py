@@ -12,11 +12,9 @@ from fognn.ops import Adjacency
 class GraphLayer(MessagePassing):
     r"""The base of all layers on graphs.
 
-    It is a :class:`torch_geometric.nn.MessagePassing`, because that is how PyG finds the layers of
-    a network: :func:`torch_geometric.nn.to_hetero` copies each of them for each edge type, and
-    :class:`torch_geometric.explain.Explainer` sets an edge mask on each. The sums over edges are
-    those of :mod:`fognn.ops`: there is no :meth:`propagate`, and there are no messages that a hook
-    could read.
+    It is a :class:`torch_geometric.nn.MessagePassing`, because that is how
+    :func:`torch_geometric.nn.to_hetero` and :class:`torch_geometric.explain.Explainer` find the
+    layers of a network. The sums over edges are those of :mod:`fognn.ops`: there are no messages.
     """
 
     def __init__(self) -> None:

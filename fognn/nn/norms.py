@@ -56,12 +56,8 @@ class Repeats(NamedTuple):
 
 
 def repeated_norm(norm: Any, x: Tensor, repeats: Repeats) -> Tensor:
-    r"""Returns the output of a BatchNorm for the distinct rows of a batch, ``[N, C]`` or
-    ``[N, C, H, W]``.
-
-    Output, gradients and running statistics are those of the batch in which each row is repeated,
-    where the gradient of an output row is the sum over its repetitions.
-    """
+    r"""Returns the output of a BatchNorm for the distinct rows of a batch. Output, gradients and
+    running statistics are those of the batch in which each row is repeated."""
     if not norm.training or max(repeats.counts) == 1:
         return norm(x)
     inner: Any = norm.module if type(norm) is BatchNorm else norm

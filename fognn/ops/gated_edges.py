@@ -1,10 +1,6 @@
 r"""The edges of a GatedGCN layer: Linear, gates, sum, norm, ReLU and residual, as one operator on
-the CPU.
-
-Of the tensors of edges x channels in the equation it keeps the
-input, the output and the gates before the sigmoid. The backward processes the edges in chunks that
-fit into the cache, and keeps only the gradient of the input.
-"""
+the CPU, which keeps only three tensors of edges x channels: the input, the output and the gates
+before the sigmoid. The backward processes the edges in chunks that fit into the cache."""
 
 from typing import NamedTuple
 
