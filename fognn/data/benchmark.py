@@ -71,12 +71,12 @@ class ZINC(SplitDataset):
         else:
             graphs = open_zinc(self.split, self._folder)
         tensors, slices = flatten(
-            {
-                "x": graph.x.reshape(-1).long(),
-                "edge_index": graph.edge_index,
-                "edge_attr": graph.edge_attr.long(),
-                "y": graph.y.float().reshape(1),
-            }
+            Data(
+                x=graph.x.reshape(-1).long(),
+                edge_index=graph.edge_index,
+                edge_attr=graph.edge_attr.long(),
+                y=graph.y.float().reshape(1),
+            )
             for graph in graphs
         )
         if self._without_node_features:
@@ -134,20 +134,17 @@ class TSP(SplitDataset):
         super().__init__(root, "tsp", f"tsp-v1-{made}-k{_K}-{split}", **kwargs)
 
     def read(self) -> tuple[Tensors, Tensors]:
-        graphs: Iterable[dict[str, Tensor]]
         if self._path is not None:
-            graphs = _tours(self._path, _K)
-        else:
-            graphs = (
-                {
-                    "x": graph.x.float(),
-                    "edge_index": graph.edge_index,
-                    "edge_attr": graph.edge_attr.float().reshape(-1, 1),
-                    "y": graph.y.long(),
-                }
-                for graph in open_tsp(self.split, self._folder)
+            return flatten(_tours(self._path, _K))
+        return flatten(
+            Data(
+                x=graph.x.float(),
+                edge_index=graph.edge_index,
+                edge_attr=graph.edge_attr.float().reshape(-1, 1),
+                y=graph.y.long(),
             )
-        return flatten(graphs, per_edge=("edge_attr", "y"))
+            for graph in open_tsp(self.split, self._folder)
+        )
 
 
 def neighbour_graph(
@@ -176,7 +173,7 @@ def neighbour_graph(
     return np.stack([source, target]), distances, used[source, target]
 
 
-def _tours(path: Path, k: int) -> Iterator[dict[str, Tensor]]:
+def _tours(path: Path, k: int) -> Iterator[Data]:
     n, c, t = read_npz(path, "nct")
     ends = n.cumsum(dtype=np.int64)
     if c.shape != (ends[-1], 2) or t.shape != (ends[-1],):
@@ -188,12 +185,12 @@ def _tours(path: Path, k: int) -> Iterator[dict[str, Tensor]]:
         if not np.array_equal(np.sort(tour), np.arange(len(tour))):
             raise FileError(f"{path}: the tour of instance {number} is not a permutation")
         edge_index, distances, used = neighbour_graph(points, tour, k)
-        yield {
-            "x": torch.from_numpy(points).float(),
-            "edge_index": torch.from_numpy(edge_index).short(),  # there are 70 million edges
-            "edge_attr": torch.from_numpy(distances)[:, None],
-            "y": torch.from_numpy(used).byte(),
-        }
+        yield Data(
+            x=torch.from_numpy(points).float(),
+            edge_index=torch.from_numpy(edge_index),
+            edge_attr=torch.from_numpy(distances)[:, None],
+            y=torch.from_numpy(used).byte(),
+        )
 
 
 class IMDBMulti(SplitDataset):
@@ -222,10 +219,7 @@ class IMDBMulti(SplitDataset):
         super().__init__(root, "imdb_multi", f"text-{file_stamp(self._path)}-v1", **kwargs)
 
     def read(self) -> tuple[Tensors, Tensors]:
-        return flatten(
-            {"x": torch.ones(n, 1), "edge_index": edge_index, "y": torch.tensor([label])}
-            for n, edge_index, label in _read_text(self._path)
-        )
+        return flatten(_read_text(self._path))
 
     def folds(self) -> list[tuple[Tensor, Tensor]]:
         r"""Returns the ten folds that come with the text file: indices to train and to test on."""
@@ -237,7 +231,7 @@ class IMDBMulti(SplitDataset):
         return torch.from_numpy(np.loadtxt(path, dtype=np.int64))
 
 
-def _read_text(path: Path) -> Iterator[tuple[int, Tensor, int]]:
+def _read_text(path: Path) -> Iterator[Data]:
     r"""Reads: number of graphs; a graph: nodes, label; a node: tag, degree, neighbours."""
     try:
         lines = path.read_text(encoding="ascii").splitlines()
@@ -246,7 +240,8 @@ def _read_text(path: Path) -> Iterator[tuple[int, Tensor, int]]:
             size, label = next(rows)
             pairs = [(other, node) for node in range(size) for other in next(rows)[2:]]
             edge_index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t()
-            Data(edge_index=edge_index, num_nodes=size).validate()
-            yield size, edge_index, label
+            graph = Data(x=torch.ones(size, 1), edge_index=edge_index, y=torch.tensor([label]))
+            graph.validate()
+            yield graph
     except (ValueError, StopIteration, RuntimeError) as error:
         raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error

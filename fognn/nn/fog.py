@@ -10,8 +10,7 @@ from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import Adjacency, adjacency, kron_linear, segment_sum, spmm
+from fognn.ops import Adjacency, kron_linear, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -143,12 +142,11 @@ class FOG(GraphLayer):
         edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.lin_vu.weight.dtype
-        source, target = node_pair("FOG", x, self.in_channels, dtype)
+        source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
         if self.in_channels == -1:
             self.lin_1.initialize_parameters(self.lin_1, (source,))
-        adj = adjacency(edge_index, source.size(0), target.size(0))
-        edge_weight = edge_weights("FOG", adj, edge_weight)
-        edges = edge_features("FOG", adj, edge_attr, self.edge_dim, dtype)
+        edge_weight = self.edge_weights(adj, edge_weight)
+        edges = self.edge_features(adj, edge_attr, dtype)
         if source is target:
             h_source = h_target = self.shrink(source)
         else:

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch_geometric.typing import OptTensor
 
 from fognn.nn.fog import FOG, fog_widths
-from fognn.nn.inputs import reciprocal_degree
+from fognn.nn.graph_layer import reciprocal_degree
 from fognn.ops import Adjacency, kron_linear, spmm
 from fognn.utils import checks
 

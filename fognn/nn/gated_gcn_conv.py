@@ -4,9 +4,8 @@ from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import node_pair
 from fognn.nn.norms import as_norm, can_fuse, update_running_statistics
-from fognn.ops import Adjacency, adjacency, gated_edges, gated_sum, kernels, stacked
+from fognn.ops import Adjacency, gated_edges, gated_sum, kernels, stacked
 from fognn.utils import checks
 
 
@@ -79,8 +78,7 @@ class GatedGCNConv(GraphLayer):
     ) -> Tensor | tuple[Tensor, Tensor]:
         self.refuse_mask()
         dtype = self.lin_A.weight.dtype
-        source, target = node_pair("GatedGCNConv", x, self.channels, dtype)
-        adj = adjacency(edge_index, source.size(0), target.size(0))
+        source, target, adj = self.inputs(x, edge_index, self.channels, dtype)
         checks.features("GatedGCNConv", "edge_attr", edge_attr, self.channels, dtype)
         if edge_attr.size(0) != 1:
             checks.per_edge("GatedGCNConv", "edge_attr", edge_attr, adj.num_edges)

@@ -5,9 +5,8 @@ from torch_geometric.nn import Linear
 from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
-from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_features, edge_weights, node_pair, reciprocal_degree
-from fognn.ops import Adjacency, adjacency, segment_sum, spmm
+from fognn.nn.graph_layer import GraphLayer, reciprocal_degree
+from fognn.ops import Adjacency, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -79,12 +78,11 @@ class GCNConv(GraphLayer):
         edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.bias.dtype
-        source, target = node_pair("GCNConv", x, self.in_channels, dtype)
+        source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
         if self.norm == "sym" and source is not target:
             raise ValueError("GCNConv: x must be one tensor with norm='sym', got a pair")
-        adj = adjacency(edge_index, source.size(0), target.size(0))
-        edge_weight = edge_weights("GCNConv", adj, edge_weight)
-        edges = edge_features("GCNConv", adj, edge_attr, self.edge_dim, dtype)
+        edge_weight = self.edge_weights(adj, edge_weight)
+        edges = self.edge_features(adj, edge_attr, dtype)
 
         # The sum over edges is taken at whichever width is smaller.
         narrow = self.out_channels <= source.size(1)

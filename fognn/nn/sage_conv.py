@@ -5,8 +5,7 @@ from torch_geometric.nn import Linear
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_features, node_pair
-from fognn.ops import Adjacency, adjacency, segment_sum, spmm
+from fognn.ops import Adjacency, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -79,9 +78,8 @@ class SAGEConv(GraphLayer):
     ) -> Tensor:
         self.refuse_mask()
         dtype = self.lin_U.weight.dtype
-        source, target = node_pair("SAGEConv", x, self.in_channels, dtype)
-        adj = adjacency(edge_index, source.size(0), target.size(0))
-        edges = edge_features("SAGEConv", adj, edge_attr, self.edge_dim, dtype)
+        source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
+        edges = self.edge_features(adj, edge_attr, dtype)
         if edges is not None and self.lin_e is not None:
             edges = self.lin_e(edges)
         if self.lin_P is None:

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.index import ptr2index
 
 from fognn.ops import kernels
-from fognn.ops.adjacency import Adjacency, rows_of
+from fognn.ops.adjacency import Adjacency
 from fognn.ops.norm import Norm, affine, moments_to_statistics, norm_gradient
 from fognn.ops.spmm import segment_sum
 
@@ -210,7 +211,7 @@ def _gated_edges_backward(
         )
     factors = [kernels.padded(t) for t in factors]
 
-    target = rows_of(ptr, num_edges)
+    target = ptr2index(ptr, num_edges)
     through = kernels.padded(grad_y) * inverse
     grad_target = hat.new_zeros(grad_y.size(0), 2 * width)
     grad_target[:, width : width + channels] = grad_y
