@@ -20,7 +20,6 @@ SPLIT_SIZES = {
 NUM_PATTERNS = 100
 _SMALLEST, _LARGEST = 5, 34  # nodes of a block and of a pattern
 _STREAMS = {"patterns": 0, "train": 1, "val": 2, "test": 3}  # CLUSTER has 4 more
-_BEFORE_DIAGONAL = np.tri(6 * _LARGEST, k=-1, dtype=bool)
 
 
 class Graphs(NamedTuple):
@@ -62,8 +61,7 @@ class _Draws:
     def adjacency(self, threshold: NDArray[np.uint32]) -> NDArray[np.bool_]:
         r"""Symmetric, empty diagonal; an entry is drawn once for a pair of nodes."""
         n = len(threshold)
-        below = self.words(n * n).reshape(n, n) < threshold
-        below &= _BEFORE_DIAGONAL[:n, :n]
+        below = np.tril(self.words(n * n).reshape(n, n) < threshold, -1)
         return below | below.T
 
 
