@@ -1,6 +1,6 @@
 r"""Datasets of "Benchmarking Graph Neural Networks" that are read from files, and IMDB-MULTI."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fognn.data.molecules import ATOMS
-from fognn.data.pack import offsets
-from fognn.data.pyg_datasets import open_benchmark, open_zinc
+from fognn.data.graph_files import check_graphs, separated
+from fognn.data.pyg_datasets import open_tsp, open_zinc
 from fognn.data.sources import fetch, find
 from fognn.data.split_dataset import SplitDataset, Tensors, file_stamp, flatten, read_npz
 from fognn.utils import checks
@@ -66,42 +65,31 @@ class ZINC(SplitDataset):
         super().__init__(root, "zinc", variant, **kwargs)
 
     def read(self) -> tuple[Tensors, Tensors]:
+        graphs: Iterable[Data]
         if self._path is not None:
-            tensors, slices = _read_zinc(self._path, self.split)
+            graphs = _zinc_graphs(self._path, self.split)
         else:
-            tensors, slices = flatten(
-                {
-                    "x": graph.x.reshape(-1).long(),
-                    "edge_index": graph.edge_index,
-                    "edge_attr": graph.edge_attr.long(),
-                    "y": graph.y.float().reshape(1),
-                }
-                for graph in open_zinc(self.split, f"put {ZINC_FILE}", self._folder)
+            graphs = open_zinc(self.split, self._folder)
+        tensors, slices = flatten(
+            Data(
+                x=graph.x.reshape(-1).long(),
+                edge_index=graph.edge_index,
+                edge_attr=graph.edge_attr.long(),
+                y=graph.y.float().reshape(1),
             )
+            for graph in graphs
+        )
         if self._without_node_features:
             tensors["x"] = torch.zeros_like(tensors["x"])
         return tensors, slices
 
 
-def _read_zinc(path: Path, split: str) -> tuple[Tensors, Tensors]:
+def _zinc_graphs(path: Path, split: str) -> list[Data]:
     names = ("n", "e", "x", "edge_index", "edge_attr", "y")
-    n, e, x, edge_index, edge_attr, y = read_npz(path, (f"{split}_{name}" for name in names))
-    n, e = n.astype(np.int64), e.astype(np.int64)
-    right = len(n) == len(e) == len(y) and len(x) == n.sum()
-    right = right and edge_index.shape == (2, e.sum()) and len(edge_attr) == e.sum()
-    if not right or x.max() >= len(ATOMS) or (edge_index >= np.repeat(n, e)).any():
-        raise FileError(f"{path} is not a ZINC file: the arrays of {split} do not fit together")
-    graph = np.repeat(np.arange(len(e)), e)
-    order = np.lexsort((edge_index[0], edge_index[1], graph))
-    tensors = {
-        "x": torch.from_numpy(x),
-        "edge_index": torch.from_numpy(edge_index[:, order]),
-        "edge_attr": torch.from_numpy(edge_attr[order]),
-        "y": torch.from_numpy(y.astype(np.float32)),
-    }
-    nodes, edges = offsets(torch.from_numpy(n)), offsets(torch.from_numpy(e))
-    one = torch.arange(len(n) + 1)
-    return tensors, {"x": nodes, "edge_index": edges, "edge_attr": edges, "y": one}
+    arrays = read_npz(path, (f"{split}_{name}" for name in names))
+    flat = dict(zip(names, map(torch.from_numpy, arrays), strict=True))
+    where = f"{path}, {split}"
+    return check_graphs(where, separated(where, flat | {"y_level": "graph"}))
 
 
 class TSP(SplitDataset):
@@ -121,9 +109,7 @@ class TSP(SplitDataset):
     :class:`~torch_geometric.datasets.GNNBenchmarkDataset` are downloaded.
 
     .. note::
-        The tours of the published graphs are optimal for the GEO metric of the solver Concorde and
-        *not* the shortest in the plane, and their splits may be in another order: see the page
-        *Data* of the documentation.
+        The tours and the splits of the published graphs are others: see the page *Data*.
 
     Args:
         root (str or Path, optional): The folder for processed files. (default: a folder in the
@@ -149,18 +135,15 @@ class TSP(SplitDataset):
 
     def read(self) -> tuple[Tensors, Tensors]:
         if self._path is not None:
-            return _read_tours(self._path, _K)
+            return flatten(_tours(self._path, _K))
         return flatten(
-            (
-                {
-                    "x": graph.x.float(),
-                    "edge_index": graph.edge_index,
-                    "edge_attr": graph.edge_attr.float().reshape(-1, 1),
-                    "y": graph.y.long(),
-                }
-                for graph in open_benchmark("TSP", self.split, self._folder)
-            ),
-            per_edge=("edge_attr", "y"),
+            Data(
+                x=graph.x.float(),
+                edge_index=graph.edge_index,
+                edge_attr=graph.edge_attr.float().reshape(-1, 1),
+                y=graph.y.long(),
+            )
+            for graph in open_tsp(self.split, self._folder)
         )
 
 
@@ -169,9 +152,9 @@ def neighbour_graph(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.bool_]]:
     r"""Joins each point to its :obj:`k` nearest others and marks the edges of a tour.
 
-    Distances are compared in double precision; of two others at the same distance the one with
-    the lower number is nearer. Returns :obj:`edge_index`, sorted by target, then source, the
-    distances, and whether the tour uses the edge.
+    Of two others at the same distance the one with the lower number is nearer. Returns
+    :obj:`edge_index`, sorted by target, then source, the distances, and whether the tour uses the
+    edge.
     """
     n = len(coordinates)
     wide = coordinates.astype(np.float64)
@@ -190,28 +173,24 @@ def neighbour_graph(
     return np.stack([source, target]), distances, used[source, target]
 
 
-def _read_tours(path: Path, k: int) -> tuple[Tensors, Tensors]:
+def _tours(path: Path, k: int) -> Iterator[Data]:
     n, c, t = read_npz(path, "nct")
-    n, t = n.astype(np.int64), t.astype(np.int64)
-    if c.shape != (n.sum(), 2) or t.shape != (n.sum(),):
+    ends = n.cumsum(dtype=np.int64)
+    if c.shape != (ends[-1], 2) or t.shape != (ends[-1],):
         raise FileError(
-            f"{path} is not a TSP file: c and t must have {n.sum()} rows, got {c.shape}, {t.shape}"
+            f"{path} is not a TSP file: c and t must have {ends[-1]} rows, got {c.shape}, {t.shape}"
         )
-    ends = n.cumsum()
-    edge_index = np.empty((2, k * len(t)), dtype=np.int16)
-    edge_attr = np.empty((k * len(t), 1), dtype=np.float32)
-    y = np.empty(k * len(t), dtype=np.uint8)
-    for number, (size, end) in enumerate(zip(n, ends, strict=True)):
-        nodes, edges = slice(end - size, end), slice(k * (end - size), k * end)
-        if not np.array_equal(np.sort(t[nodes]), np.arange(size)):
+    parts = zip(np.split(c, ends[:-1]), np.split(t, ends[:-1]), strict=True)
+    for number, (points, tour) in enumerate(parts):
+        if not np.array_equal(np.sort(tour), np.arange(len(tour))):
             raise FileError(f"{path}: the tour of instance {number} is not a permutation")
-        edge_index[:, edges], edge_attr[edges, 0], y[edges] = neighbour_graph(c[nodes], t[nodes], k)
-    tensors = {"x": c.astype(np.float32), "edge_index": edge_index, "edge_attr": edge_attr, "y": y}
-    nodes_at, edges_at = offsets(torch.from_numpy(n)), offsets(torch.from_numpy(k * n))
-    return (
-        {key: torch.from_numpy(value) for key, value in tensors.items()},
-        {"x": nodes_at, "edge_index": edges_at, "edge_attr": edges_at, "y": edges_at},
-    )
+        edge_index, distances, used = neighbour_graph(points, tour, k)
+        yield Data(
+            x=torch.from_numpy(points).float(),
+            edge_index=torch.from_numpy(edge_index),
+            edge_attr=torch.from_numpy(distances)[:, None],
+            y=torch.from_numpy(used).byte(),
+        )
 
 
 class IMDBMulti(SplitDataset):
@@ -240,29 +219,19 @@ class IMDBMulti(SplitDataset):
         super().__init__(root, "imdb_multi", f"text-{file_stamp(self._path)}-v1", **kwargs)
 
     def read(self) -> tuple[Tensors, Tensors]:
-        return flatten(
-            {"x": torch.ones(n, 1), "edge_index": edge_index, "y": torch.tensor([label])}
-            for n, edge_index, label in _read_text(self._path)
-        )
+        return flatten(_read_text(self._path))
 
     def folds(self) -> list[tuple[Tensor, Tensor]]:
         r"""Returns the ten folds that come with the text file: indices to train and to test on."""
-        folds = []
-        for fold in range(1, 11):
-            train, test = self._fold_part("train", fold), self._fold_part("test", fold)
-            if sorted(train + test) != list(range(self.len())):
-                raise FileError(
-                    f"fold {fold} of IMDB-MULTI must name each graph once: get it again"
-                )
-            folds.append((torch.tensor(train), torch.tensor(test)))
-        return folds
+        folds = range(1, 11)
+        return [(self._fold_part("train", fold), self._fold_part("test", fold)) for fold in folds]
 
-    def _fold_part(self, part: str, fold: int) -> list[int]:
+    def _fold_part(self, part: str, fold: int) -> Tensor:
         path = fetch(f"imdb_multi/10fold_idx/{part}_idx-{fold}.txt", self._folder)
-        return [int(word) for word in path.read_text(encoding="ascii").split()]
+        return torch.from_numpy(np.loadtxt(path, dtype=np.int64))
 
 
-def _read_text(path: Path) -> Iterator[tuple[int, Tensor, int]]:
+def _read_text(path: Path) -> Iterator[Data]:
     r"""Reads: number of graphs; a graph: nodes, label; a node: tag, degree, neighbours."""
     try:
         lines = path.read_text(encoding="ascii").splitlines()
@@ -271,7 +240,8 @@ def _read_text(path: Path) -> Iterator[tuple[int, Tensor, int]]:
             size, label = next(rows)
             pairs = [(other, node) for node in range(size) for other in next(rows)[2:]]
             edge_index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t()
-            Data(edge_index=edge_index, num_nodes=size).validate()
-            yield size, edge_index, label
+            graph = Data(x=torch.ones(size, 1), edge_index=edge_index, y=torch.tensor([label]))
+            graph.validate()
+            yield graph
     except (ValueError, StopIteration, RuntimeError) as error:
         raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fognn.data.benchmark import TSP, ZINC, IMDBMulti
-from fognn.data.generators import CLUSTER, PATTERN, SPLIT_SIZES
+from fognn.data.generators import CLUSTER, PATTERN
 from fognn.data.images import CIFARFS, MiniImageNet, Omniglot
-from fognn.data.sources import cache_dir, data_dir, find
+from fognn.data.sources import data_dir, find
 
 _CLASSES: dict[str, Callable[..., Any]] = {
     "PATTERN": PATTERN,
@@ -46,7 +46,8 @@ class DatasetInfo:
 
     def open(self, split: str | None = None, data: str | Path | None = None) -> Any:
         r"""Opens one split; :obj:`None` for a dataset that has no splits."""
-        return self.make(data=data) if split is None else self.make(split=split, data=data)
+        options: dict[str, Any] = {} if self.generated else {"data": data}
+        return self.make(**options) if split is None else self.make(split=split, **options)
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))
@@ -67,19 +68,16 @@ def _plain(name: str) -> str:
 
 
 def where(entry: DatasetInfo, data: str | Path | None = None) -> str:
-    r"""Returns where a dataset is: :obj:`"data folder"`, :obj:`"cache"`, :obj:`"generated"` or
-    :obj:`"download"` for one that is generated or downloaded when it is first opened, or
-    :obj:`"no"`. Downloads nothing.
+    r"""Returns where the files of a dataset are: :obj:`"data folder"`, :obj:`"cache"`, or
+    :obj:`"no"`; :obj:`"generated"` for one that needs none, and :obj:`"download"` for one that is
+    downloaded when it is first opened.
 
     Args:
         entry (DatasetInfo): The dataset.
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
     """
     if entry.generated:
-        made = cache_dir() / entry.name.lower() / "processed"
-        sizes = SPLIT_SIZES[entry.name]
-        names = (f"*-seed0-{split}-{size}.pt" for split, size in sizes.items())
-        return "cache" if all(any(made.glob(name)) for name in names) else "generated"
+        return "generated"
     folder = data_dir(data)
     for files in entry.files:
         paths = [find(name, data) for name in files]

@@ -35,9 +35,8 @@ class Episodes:
     r"""Draws episodes: :obj:`n_way` classes at random, :obj:`k_shot` images of each as support,
     and :obj:`n_query` further images of them as queries.
 
-    Episode :math:`i` is a fixed function of :obj:`seed` and :math:`i`, on any machine: it comes
-    from the counter-based generator Philox, keyed with both. A run that was stopped resumes with
-    the next number, and each rank of a distributed run can take episodes of its own.
+    Episode :math:`i` is a fixed function of :obj:`seed` and :math:`i`, on any machine, so that a
+    run that was stopped resumes with the next number.
 
     Args:
         images (ImageSet): The images and their classes.

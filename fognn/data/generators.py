@@ -2,7 +2,6 @@ r"""PATTERN and CLUSTER, generated: the same graphs from the same seed on every 
 :obj:`StochasticBlockModelDataset` depends on torch's generator and has no patterns)."""
 
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from fognn.data.pack import offsets
-from fognn.data.pyg_datasets import open_benchmark
-from fognn.data.split_dataset import SplitDataset, Tensors, flatten
+from fognn.data.split_dataset import SplitDataset, Tensors
 from fognn.utils import checks
 
 SPLIT_SIZES = {
@@ -22,12 +20,10 @@ SPLIT_SIZES = {
 NUM_PATTERNS = 100
 _SMALLEST, _LARGEST = 5, 34  # nodes of a block and of a pattern
 _STREAMS = {"patterns": 0, "train": 1, "val": 2, "test": 3}  # CLUSTER has 4 more
-_BEFORE_DIAGONAL = np.tri(6 * _LARGEST, k=-1, dtype=bool)
 
 
 class Graphs(NamedTuple):
-    r"""Many graphs in flat arrays, one after the other; node numbers are local to a graph. No graph
-    has more than 204 nodes, so one byte holds a node."""
+    r"""Many graphs in flat arrays, one after the other; node numbers are local to a graph."""
 
     n: NDArray[np.int64]  # [G], nodes of a graph
     e: NDArray[np.int64]  # [G], directed edges of a graph
@@ -38,8 +34,7 @@ class Graphs(NamedTuple):
 
 class _Draws:
     r"""The random numbers of one graph, by Philox4x64-10 (Salmon et al., 2011) and integer
-    arithmetic, so that they depend neither on the version of a library or the processor, nor on
-    how many graphs are generated."""
+    arithmetic, so that they depend neither on the version of a library nor on the processor."""
 
     def __init__(self, seed: int, stream: int, graph: int) -> None:
         self._philox = np.random.Philox(
@@ -66,8 +61,7 @@ class _Draws:
     def adjacency(self, threshold: NDArray[np.uint32]) -> NDArray[np.bool_]:
         r"""Symmetric, empty diagonal; an entry is drawn once for a pair of nodes."""
         n = len(threshold)
-        below = self.words(n * n).reshape(n, n) < threshold
-        below &= _BEFORE_DIAGONAL[:n, :n]
+        below = np.tril(self.words(n * n).reshape(n, n) < threshold, -1)
         return below | below.T
 
 
@@ -189,26 +183,15 @@ class _SBM(SplitDataset):
         split: str = "train",
         seed: int = 0,
         num_graphs: int | None = None,
-        source: str = "generated",
-        data: str | Path | None = None,
         **kwargs: Any,
     ) -> None:
         name = type(self).__name__
-        checks.one_of(name, "source", source, ("generated", "official"))
         self._count = _checked(name, split, num_graphs, seed)
-        self.split, self.seed, self.source, self._folder = split, seed, source, data
-        made = f"seed{seed}" if source == "generated" else "official"
-        variant = f"{name.lower()}-v1-{made}-{split}-{self._count}"
+        self.split, self.seed = split, seed
+        variant = f"{name.lower()}-v1-seed{seed}-{split}-{self._count}"
         super().__init__(root, name.lower(), variant, **kwargs)
 
     def read(self) -> tuple[Tensors, Tensors]:
-        if self.source == "official":
-            graphs = open_benchmark(type(self).__name__, self.split, self._folder)
-            return flatten(
-                # PyG's file has the tokens one-hot.
-                {"x": graph.x.argmax(1), "edge_index": graph.edge_index, "y": graph.y.long()}
-                for graph in islice(graphs, self._count)
-            )
         made = type(self)._generate(self.split, self._count, self.seed)
         nodes, edges = offsets(torch.from_numpy(made.n)), offsets(torch.from_numpy(made.e))
         tensors = {key: torch.from_numpy(getattr(made, key)) for key in ("x", "edge_index", "y")}
@@ -232,10 +215,6 @@ class PATTERN(_SBM):
         seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
             every machine. (default: :obj:`0`)
         num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
-        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs
-            of :class:`~torch_geometric.datasets.GNNBenchmarkDataset`.
-            (default: :obj:`"generated"`)
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         **kwargs (optional): :obj:`transform` and :obj:`pre_transform` of
             :class:`~torch_geometric.data.InMemoryDataset`.
     """

@@ -192,7 +192,7 @@ def _graphs_in(path: Path) -> list[Any]:
         count = len(content[1]["edge_index"]) - 1
         return [separate(Data, whole, i, content[1], decrement=False) for i in range(count)]
     if isinstance(content, Mapping):
-        return _separated(str(path), content) if "n" in content else [_one_graph(content)]
+        return separated(str(path), content) if "n" in content else [_one_graph(content)]
     if isinstance(content, list | tuple):
         return list(content)
     raise ValueError(f"{path} must hold Data or a list of Data, got {type(content).__name__}")
@@ -234,7 +234,8 @@ def _one_graph(values: Mapping[str, Any]) -> Data:
     return Data(**known, num_nodes=nodes)
 
 
-def _separated(where: str, flat: Mapping[str, Any]) -> list[Data]:
+def separated(where: str, flat: Mapping[str, Any]) -> list[Data]:
+    r"""Returns the graphs of a :obj:`.npz` file of several, see :func:`read_graphs`."""
     missing = [name for name in ("e", "edge_index") if name not in flat]
     if missing:
         raise ValueError(f"{where} must have {missing[0]}, it has {', '.join(flat)}")

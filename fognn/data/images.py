@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from tqdm import tqdm
 
+from fognn.data.pack import random_order
 from fognn.data.smiles_csv import read_table
 from fognn.data.sources import DAMAGED, cache_dir, fetch, find
 from fognn.data.split_dataset import file_stamp, read_npz, stored
@@ -159,9 +160,8 @@ class Omniglot(ImageSet):
     As in the `"Matching networks for one shot learning" <https://arxiv.org/abs/1606.04080>`_
     paper, the two official archives are joined, 1,200 characters are for training and the other
     423 for testing, drawings are 28x28, and each character rotated by 90, 180 and 270 degrees
-    counts as three more classes. That paper does not say which characters are in which split: here
-    they are in the order of their names, those of :obj:`images_background` first, and are then
-    shuffled by :obj:`seed`. Ink is 1 and paper is 0.
+    counts as three more classes. That paper does not say which characters are in which split:
+    :obj:`seed` decides here. Ink is 1 and paper is 0.
 
     Args:
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
@@ -189,9 +189,7 @@ class Omniglot(ImageSet):
         target = _target("omniglot", "omniglot_28", list(archives.values()))
         content = stored(target, lambda: _read_archives(archives), mmap=True)
         names, images = content["names"], content["images"]
-        # Sorted random words: numpy's own permutation may change between versions.
-        words = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64)).random_raw(len(names))
-        order = torch.from_numpy(np.argsort(words, kind="stable"))
+        order = random_order(len(names), seed)
         ends = [0, _TRAIN - validation, _TRAIN, len(names)]
         part = _SPLITS.index(split)
         chosen = order[ends[part] : ends[part + 1]]

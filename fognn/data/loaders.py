@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
-from fognn.data.pack import Pack, offsets, positions, repeat
+from fognn.data.pack import Pack, offsets, positions, random_order, repeat
 from fognn.utils import checks
 
 
@@ -33,9 +33,18 @@ class EpochLoader:
         self.epoch = epoch if self.shuffle else 0
 
     def order(self) -> Tensor:
-        r"""Returns the items of this rank in this epoch, in order."""
-        shared = (self.seed, self.epoch, self.rank, self.world_size)
-        return epoch_order(self.size, self.shuffle, *shared)
+        r"""Returns the items of this rank in this epoch, in order.
+
+        Ranks share the order as in :class:`torch.utils.data.DistributedSampler`: it is extended by
+        its own beginning to a multiple of :obj:`world_size`, and rank :math:`r` takes every
+        :obj:`world_size`-th item, starting with the :math:`r`-th.
+        """
+        order = torch.arange(self.size)
+        if self.shuffle:
+            order = random_order(self.size, self.seed, self.epoch)
+        samples = -(-self.size // self.world_size)
+        # Taken modulo the size, so that a world larger than the dataset works too.
+        return order[(torch.arange(samples) * self.world_size + self.rank) % self.size]
 
     def __len__(self) -> int:
         samples = -(-self.size // self.world_size)
@@ -51,11 +60,10 @@ class EpochLoader:
 class PackedLoader(EpochLoader):
     r"""Iterates over the batches of an epoch, sliced from flat tensors without a loop over graphs.
 
-    The dataset is packed once, at construction: edges sorted by target and then by source within
-    each graph (edge attributes with them), together with their order by source. A batch is a
-    :class:`torch_geometric.data.Batch` whose :obj:`edge_index` is a
-    :class:`torch_geometric.EdgeIndex`, sorted by column, with its size, its CSC and CSR forms and
-    :obj:`is_undirected` filled in, so that no layer sorts.
+    The edges, with their attributes, are sorted by target and then by source within each graph,
+    once, at construction. A batch is a :class:`torch_geometric.data.Batch` whose
+    :obj:`edge_index` is a :class:`torch_geometric.EdgeIndex`, sorted by column, with its size, its
+    CSC and CSR forms and :obj:`is_undirected` filled in, so that no layer sorts.
 
     A batch has the attributes that are tensors or numbers, whose rows are concatenated, and no
     strings. Graphs with further node indices (``edge_label_index``) or sparse tensors need PyG's
@@ -89,36 +97,6 @@ class PackedLoader(EpochLoader):
 
     def __iter__(self) -> Iterator[Any]:
         return map(self.pack.collate, self.order().split(self.batch_size))
-
-
-def epoch_order(
-    size: int,
-    shuffle: bool = False,
-    seed: int = 0,
-    epoch: int = 0,
-    rank: int = 0,
-    world_size: int = 1,
-) -> Tensor:
-    r"""Returns the indices of the graphs of one rank in one epoch, in order.
-
-    With :obj:`shuffle`, graphs are sorted by one 64-bit word each of the counter-based generator
-    Philox with the key :obj:`(seed, epoch)`. Philox is defined by its paper, so a resumed run has
-    the same order on any machine and with any version of the libraries, and no two keys share a
-    stream (:class:`torch.Generator` on the CPU uses only 32 bits of its seed).
-
-    Ranks share the order as in :class:`torch.utils.data.DistributedSampler`: it is extended by its
-    own beginning to a multiple of :obj:`world_size`, and rank :math:`r` takes every
-    :obj:`world_size`-th graph, starting with the :math:`r`-th.
-    """
-    if shuffle:
-        words = np.random.Philox(key=np.array([seed, epoch], dtype=np.uint64)).random_raw(size)
-        order = torch.from_numpy(np.argsort(words, kind="stable"))
-    else:
-        order = torch.arange(size)
-    samples = -(-size // world_size)
-    # Taken modulo the size, so that a world larger than the dataset works too.
-    mine = torch.arange(samples) * world_size + rank
-    return order[mine % size]
 
 
 class PackedGraph:
@@ -187,15 +165,10 @@ class NeighborLoader(EpochLoader):
     With all neighbours and a hop for each layer, the outputs for the seeds equal those on the whole
     graph; but not for a layer that divides by the degree of the source
     (:class:`~fognn.nn.GCNConv` with ``norm="sym"``), because the nodes of the last hop have no
-    sampled edges.
+    sampled edges. The batches depend only on :obj:`seed`, the epoch and the number of the batch.
 
-    The order of the seeds and the sampled edges depend only on :obj:`seed`, the epoch and the
-    number of the batch, so a run that is resumed within an epoch has the same batches. Without
-    :obj:`shuffle`, all epochs are the same.
-
-    Validation and test neighbourhoods are sampled too, with the same numbers. FOG and GIN sum over
-    neighbours: with all of them, the sums would be larger than those that the network was trained
-    with.
+    Sample for validation and test as well: FOG and GIN sum over neighbours, and with all of them
+    the sums would be larger than those that the network was trained with.
 
     Args:
         graph (PackedGraph): The graph.
@@ -242,8 +215,7 @@ class NeighborLoader(EpochLoader):
 
 
 class NeighborSampler:
-    r"""Samples neighbourhoods of the nodes of a graph, whose edges are sorted by target. Each node
-    is expanded once."""
+    r"""Samples neighbourhoods in a graph whose edges are sorted by target."""
 
     def __init__(self, edge_index: EdgeIndex, neighbors: Sequence[int]) -> None:
         self.neighbors = tuple(neighbors)
@@ -261,12 +233,10 @@ class NeighborSampler:
     def sample(
         self, seeds: Tensor, key: tuple[int, int, int, int]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        r"""Samples the neighbourhood of some different nodes, defined by the key: seed, epoch,
-        number of the batch and rank. Returns the nodes of the neighbourhood, the seeds first; its
-        edges, numbered by the places of their ends in these nodes; and the numbers of its edges in
-        the graph."""
+        r"""Samples the neighbourhood of some different nodes. Returns its nodes, the seeds first;
+        its edges between the places of these nodes; and their numbers in the graph."""
         seed, epoch, batch, rank = key
-        # epoch_order has the counters from 0 of the same key. The highest word is not 0 here.
+        # random_order has the counters from 0 of the same key. The highest word is not 0 here.
         random = np.random.Philox(
             key=np.array([seed, epoch], dtype=np.uint64),
             counter=np.array([0, 0, rank, batch + 1], dtype=np.uint64),
@@ -305,12 +275,9 @@ def _chosen(
 
 
 def _without_replacement(sizes: np.ndarray, k: int, random: np.random.Philox) -> np.ndarray:
-    r"""Draws :obj:`k` different numbers below each of :obj:`sizes`, all above :obj:`k`.
-
-    This is Floyd's algorithm for all rows at once. In step :math:`j = n - k, \ldots, n - 1` it
-    takes a random number in :math:`0, \ldots, j`, or :math:`j` if that one was taken before. Time
-    and memory do not depend on the degrees.
-    """
+    r"""Draws :obj:`k` different numbers below each of :obj:`sizes`, all above :obj:`k`, by Floyd's
+    algorithm for all rows at once: in step :math:`j = n - k, \ldots, n - 1` it takes a random
+    number in :math:`0, \ldots, j`, or :math:`j` if that one was taken before."""
     out = np.empty((len(sizes), k), dtype=np.int64)
     # 53 bits are all that a float64 holds.
     uniform = (random.random_raw(out.size) >> 11).reshape(out.shape) * 2.0**-53

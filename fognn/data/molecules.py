@@ -21,7 +21,6 @@ ATOMS = (
     *("S H1 +", "C H1 -", "P H1 +"),
 )
 _TOKEN = {atom: token for token, atom in enumerate(ATOMS)}
-_BONDS = (1, 2, 3)  # single, double, triple
 
 
 def rdkit_module() -> ModuleType:
@@ -54,7 +53,7 @@ def parse_smiles(smiles: str) -> Any:
 
 def _atom_name(atom: Any) -> str:
     hydrogens, charge = atom.GetNumExplicitHs(), atom.GetFormalCharge()
-    written = f"{charge:+d}".replace("1", "") if abs(charge) == 1 else f"{charge:+d}"
+    written = {1: "+", -1: "-"}.get(charge, f"{charge:+d}")
     parts = (atom.GetSymbol(), f"H{hydrogens}" * bool(hydrogens), written * bool(charge))
     return " ".join(filter(None, parts))
 
@@ -95,30 +94,20 @@ def smiles_to_graph(smiles: str, features: str = "pyg") -> Data:
 
 def _zinc_graph(molecule: Any, smiles: str) -> Data:
     rdkit_module().Chem.Kekulize(molecule, clearAromaticFlags=True)
-
-    tokens = []
-    for atom in molecule.GetAtoms():
-        name = _atom_name(atom)
+    names = [_atom_name(atom) for atom in molecule.GetAtoms()]
+    for number, name in enumerate(names):
         if name not in _TOKEN:
             raise ValueError(
-                f"atom {atom.GetIdx()} (counted from 0) of {smiles!r} is {name!r}, which is not "
-                f"known in ZINC; known are {', '.join(ATOMS)}"
+                f"atom {number} (counted from 0) of {smiles!r} is {name!r}, which is not known in "
+                f"ZINC; known are {', '.join(ATOMS)}"
             )
-        tokens.append(_TOKEN[name])
-
-    edges = []
-    for bond in molecule.GetBonds():
-        u, v, order = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondTypeAsDouble()
-        if order not in _BONDS:
-            raise ValueError(
-                f"the bond of atoms {u} and {v} (counted from 0) of {smiles!r} is "
-                f"{bond.GetBondType()}, which is not known; known are SINGLE, DOUBLE and TRIPLE"
-            )
-        edges += [(v, u, int(order)), (u, v, int(order))]
-    target, source, attr = torch.tensor(sorted(edges), dtype=torch.int64).reshape(-1, 3).t()
-    return Data(
-        x=torch.tensor(tokens),
-        edge_index=torch.stack([source, target]),
-        edge_attr=attr.contiguous(),
-        smiles=smiles,
-    )
+    graph: Data = from_rdmol(molecule)
+    bonds = graph.edge_attr[:, 0].contiguous()
+    if ((bonds < 1) | (bonds > 3)).any():
+        raise ValueError(
+            f"{smiles!r} has a bond that is not known in ZINC; known are SINGLE, DOUBLE and TRIPLE"
+        )
+    # Each bond is there in both directions, so that PyG's order by source is one by target.
+    edge_index = graph.edge_index.flip(0)
+    tokens = torch.tensor([_TOKEN[name] for name in names])
+    return Data(x=tokens, edge_index=edge_index, edge_attr=bonds, smiles=smiles)

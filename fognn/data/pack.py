@@ -1,12 +1,10 @@
 r"""A dataset packed into flat tensors, with both orders of its edges (by target and by source), and
 batches sliced from them.
 
-Long sums use numpy: on one core it is about as fast as torch, and it starts no threads.
-:meth:`torch.repeat_interleave` uses all threads for any size, so on a machine whose cores are busy
-a batch would take ten times as long.
+Long sums use numpy, which starts no threads: :meth:`torch.repeat_interleave` uses all of them for
+any size, and takes ten times as long on busy cores.
 """
 
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -31,29 +29,24 @@ class Column:
     values: Tensor  # concatenated in the first dimension
     sizes: Tensor  # the number of rows of each graph
 
-    def choose(self, graphs: Tensor) -> "Column":
-        r"""Returns the column of some graphs."""
-        sizes = self.sizes[graphs]
-        ptr = offsets(sizes)
-        rows = positions(offsets(self.sizes)[graphs], sizes, ptr, int(ptr[-1]))
-        return Column(self.values.index_select(0, rows), sizes)
-
 
 def read_columns(dataset: Any) -> tuple[Tensor, dict[str, Column]]:
     r"""Returns the number of nodes of each graph, and the flat columns of all attributes, with the
     edges as ``[E, 2]``.
 
     The collated tensors of an :class:`~torch_geometric.data.InMemoryDataset` are used without a
-    copy, unless it has a transform or its own :meth:`get`; other datasets are read item by item.
+    copy, unless it is a subset or has a transform or its own :meth:`get`; other datasets are read
+    item by item.
     """
     if len(dataset) == 0:
         raise ValueError("PackedLoader: dataset must hold at least one graph, got none")
     data: Any = None
     slices: Any = None
-    nodes, chosen = None, None
-    as_stored = isinstance(dataset, InMemoryDataset) and dataset.transform is None
-    if as_stored and type(dataset).get is InMemoryDataset.get and dataset.slices is not None:
-        data, slices, chosen = dataset._data, dataset.slices, dataset._indices
+    nodes = None
+    whole = isinstance(dataset, InMemoryDataset) and dataset._indices is None
+    as_stored = whole and dataset.transform is None and dataset.slices is not None
+    if as_stored and type(dataset).get is InMemoryDataset.get:
+        data, slices = dataset._data, dataset.slices
         known = [slices[key].diff() for key in slices if key in N_KEYS]
         nodes = getattr(data._store, "_num_nodes", known[0] if known else None)
     if nodes is None:
@@ -65,8 +58,7 @@ def read_columns(dataset: Any) -> tuple[Tensor, dict[str, Column]]:
                     f"dataset[0], {items[0]}, got {item}"
                 )
         data, slices, _ = collate(type(items[0]), items, increment=False, add_batch=False)
-        nodes, chosen = [item.num_nodes or 0 for item in items], None
-    nodes = torch.as_tensor(nodes, dtype=torch.int64)
+        nodes = [item.num_nodes or 0 for item in items]
     columns = {}
     for key, value in data.to_dict().items():
         texts = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
@@ -86,10 +78,7 @@ def read_columns(dataset: Any) -> tuple[Tensor, dict[str, Column]]:
         columns[key] = Column(value, slices[key].diff().long())
     if "edge_index" not in columns:
         raise ValueError("PackedLoader: dataset: the graphs must have an edge_index, got none")
-    if chosen is None:
-        return nodes, columns
-    graphs = torch.as_tensor(list(chosen), dtype=torch.int64)
-    return nodes[graphs], {key: column.choose(graphs) for key, column in columns.items()}
+    return torch.as_tensor(nodes, dtype=torch.int64), columns
 
 
 class Pack:
@@ -231,7 +220,9 @@ def sort_edges(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> Sort
     undirected = torch.empty(num_nodes.numel(), dtype=torch.bool)
     order: Tensor | None = None
 
-    for first, last in _chunks(node_ptr):
+    step = max(CHUNK_NODES // max(int(num_nodes.max()), 1), 1)
+    for first in range(0, num_nodes.numel(), step):
+        last = min(first + step, num_nodes.numel())
         nodes = slice(int(node_ptr[first]), int(node_ptr[last]))
         edges = slice(int(edge_ptr[first]), int(edge_ptr[last]))
         graph = torch.repeat_interleave(num_edges[first:last])
@@ -274,15 +265,6 @@ def _is_sorted(source: Tensor, target: Tensor) -> bool:
     return bool(((step > 0) | ((step == 0) & (source.diff() >= 0))).all())
 
 
-def _chunks(node_ptr: Tensor) -> Iterator[tuple[int, int]]:
-    first, count = 0, node_ptr.numel() - 1
-    while first < count:
-        end = int(torch.searchsorted(node_ptr, node_ptr[first] + CHUNK_NODES, right=True)) - 1
-        last = max(first + 1, end)
-        yield first, last
-        first = last
-
-
 def _argsort(index: Tensor, nodes: slice) -> Tensor:
     keys = index.numpy()
     if nodes.stop - nodes.start <= CHUNK_NODES:
@@ -317,3 +299,11 @@ def positions(begin: Tensor, sizes: Tensor, ptr: Tensor, total: int) -> Tensor:
 def repeat(values: Tensor, sizes: Tensor) -> Tensor:
     r"""Repeats each value :obj:`sizes` times."""
     return torch.from_numpy(np.repeat(values.numpy(), sizes.numpy()))
+
+
+def random_order(size: int, seed: int, number: int = 0) -> Tensor:
+    r"""Returns the numbers below :obj:`size`, sorted by one 64-bit word each of the counter-based
+    generator Philox with the key :obj:`(seed, number)`: the same on any machine and with any
+    version of the libraries, and no two keys share a stream."""
+    words = np.random.Philox(key=np.array([seed, number], dtype=np.uint64)).random_raw(size)
+    return torch.from_numpy(np.argsort(words, kind="stable"))

@@ -58,8 +58,7 @@ def read_molecules(
         smiles_column (str, optional): The column of the SMILES strings; its case does not count if
             only one column has the name. (default: :obj:`"smiles"`)
         target_column (str, optional): The column, or columns with commas between them, that become
-            :obj:`y`: numbers and yes/no are float32, ``[1]`` or ``[1, columns]`` with NaN for gaps;
-            classes are int64, ``[1]``. (default: :obj:`None`)
+            :obj:`y`. (default: :obj:`None`)
         split_column (str, optional): The column that assigns molecules to splits.
             (default: :obj:`None`)
         task (str, optional): The kind of the targets, see
@@ -79,8 +78,7 @@ def read_molecules(
         splits = table[_column(path, columns, "--split-column", split_column)]
     targets, y, bad_targets = None, torch.empty(0), dict[int, str]()
     if names and len(table):
-        cells = {name: table[name].tolist() for name in names}
-        targets, y, bad_targets = targets_from_cells(cells, task)
+        targets, y, bad_targets = targets_from_cells(table[names], task)
     found = MoleculeTable([], [], len(table), targets)
     for row, text in enumerate(smiles):
         try:

@@ -12,8 +12,8 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.data.collate import collate
 
-from fognn.data.pack import offsets
 from fognn.data.sources import DAMAGED, cache_dir
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
@@ -71,7 +71,7 @@ class SplitDataset(InMemoryDataset):
         if self.pre_transform is not None:
             self._set(tensors, slices)
             numbers = range(len(next(iter(slices.values()))) - 1)
-            tensors, slices = flatten(self.pre_transform(self.get(n)).to_dict() for n in numbers)
+            tensors, slices = flatten(self.pre_transform(self.get(n)) for n in numbers)
         return {"tensors": _narrowed(tensors), "slices": slices}
 
     def _set(self, tensors: Tensors, slices: Tensors) -> None:
@@ -89,28 +89,11 @@ def _narrowed(tensors: Tensors) -> Tensors:
     return narrow
 
 
-def flatten(
-    graphs: Iterable[dict[str, Tensor]], per_edge: tuple[str, ...] = ("edge_attr",)
-) -> tuple[Tensors, Tensors]:
-    r"""Joins graphs, each a dict of tensors, to flat tensors, their edges sorted by target, then
-    source. The rows of :obj:`per_edge` belong to edges and are sorted with them."""
-    parts: dict[str, list[Tensor]] = {}
-    for graph in graphs:
-        source, target = graph["edge_index"]
-        order = (target * len(graph["x"]) + source).argsort(stable=True)
-        for key, value in graph.items():
-            if key == "edge_index":
-                value = value[:, order].t()
-            elif key in per_edge:
-                value = value[order]
-            parts.setdefault(key, []).append(value)
-    slices = {
-        key: offsets(torch.tensor([len(value) for value in values]))
-        for key, values in parts.items()
-    }
-    tensors = {key: torch.cat(values) for key, values in parts.items()}
-    tensors["edge_index"] = tensors["edge_index"].t().contiguous()
-    return tensors, slices
+def flatten(graphs: Iterable[Data]) -> tuple[Tensors, Tensors]:
+    r"""Joins graphs to flat tensors, the edges of each sorted by target, then source."""
+    ordered = [graph.sort(sort_by_row=False) for graph in graphs]
+    data, slices, _ = collate(Data, ordered, increment=False, add_batch=False)
+    return data.to_dict(), dict(slices)
 
 
 def read_npz(path: Path, keys: Iterable[str]) -> list[NDArray[Any]]:

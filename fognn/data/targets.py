@@ -1,23 +1,24 @@
 r"""The targets of the user's data: their kind, found from the values or given."""
 
-import ast
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from fognn.utils import checks
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 TASKS = ("auto", "regression", "classification")
 _GAPS = ("", "na", "n/a", "nan", "null", "none")
-_WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+_WORDS = {"yes": "1", "no": "0", "true": "1", "false": "0"}
 _FEW = 20  # classes that are found without task="classification",
 _ROWS = 5  # and rows for each of them
 _PER_VALUE = 1000  # classes or tokens for each one that occurs
-
-Cell = float | str | None
 
 
 @dataclass(frozen=True)
@@ -43,20 +44,8 @@ class Targets:
         return f"{columns}{what}{f', {self.gaps:,} missing' if self.gaps else ''}"
 
 
-def cell_of(text: str) -> Cell:
-    r"""Returns the value of a cell of a csv file: a number, :obj:`None` for a gap, or the text."""
-    word = text.strip()
-    if word.lower() in _GAPS:
-        return None
-    try:
-        value = float(word)
-    except ValueError:
-        return word
-    return value if math.isfinite(value) else word
-
-
 def targets_from_cells(
-    columns: Mapping[str, Sequence[str]], task: str = "auto"
+    columns: "Mapping[str, Sequence[str]] | pd.DataFrame", task: str = "auto"
 ) -> tuple[Targets, Tensor, dict[int, str]]:
     r"""Finds the kind of the targets in columns of a csv file.
 
@@ -65,94 +54,73 @@ def targets_from_cells(
       with ``task="classification"``, each different number or text of a column is a class.
     * Values: all other columns of numbers, and with ``task="regression"`` any numbers.
 
-    A single column of lists, such as ``[0, 1, 1]``, is taken as several columns.
-
     Returns:
         The targets; the values, NaN for gaps, ``[rows]`` or ``[rows, columns]`` (int64 for classes,
         -1 for gaps); and for each row that does not fit, by its number, the reason.
     """
+    import pandas as pd
+
     checks.one_of("targets", "task", task, TASKS)
-    columns = _split_lists(columns)
-    cells = {name: list(map(cell_of, column)) for name, column in columns.items()}
-    numbers = {name: list(map(_number, column)) for name, column in cells.items()}
-    names, flat = tuple(columns), [cell for column in numbers.values() for cell in column]
-    gaps = sum(cell is None for cell in flat)
-    if gaps == len(flat):
+    cells = pd.DataFrame(columns).apply(lambda column: column.str.strip())
+    lower = cells.apply(lambda column: column.str.lower())
+    gap = lower.isin(_GAPS)
+    numbers = lower.replace(_WORDS).map(_finite)
+    names, gaps = tuple(cells), int(gap.to_numpy().sum())
+    if gap.all(axis=None):
         raise ValueError(f"column {', '.join(map(repr, names))} must have a value, all are missing")
-    yes_no = all(cell in (None, 0.0, 1.0) for cell in flat)
+    fits = gap | numbers.isin([0, 1])
+    yes_no = bool(fits.all(axis=None))
     if len(names) == 1 and not yes_no and task != "regression":
-        classes = _classes(names[0], cells[names[0]], task == "classification")
+        (name,) = names
+        plain = cells[name].map(_finite)  # one number, such as 1 and 1.0, is one class
+        keys = cells[name].where(plain.isna(), plain.map("{:g}".format))
+        classes = _classes(name, keys, ~gap[name], plain, task == "classification")
         if classes:
             place = {key: number for number, key in enumerate(classes)}
-            y = torch.tensor([-1 if c is None else place[_key(c)] for c in cells[names[0]]])
+            y = torch.tensor(keys.where(~gap[name]).map(place).fillna(-1).astype(int).to_numpy())
             return Targets("classes", len(classes), names, classes, gaps), y, {}
     if task == "classification" and not yes_no:
-        wrong = next((n, c) for n, cs in numbers.items() for c in cs if c not in (None, 0.0, 1.0))
+        name = next(name for name in names if not fits[name].all())
         raise ValueError(
-            f"column {wrong[0]!r} must hold yes or no (0 and 1), because several columns are "
-            f"learnt by classification, got {wrong[1]!r}"
+            f"column {name!r} must hold yes or no (0 and 1), because several columns are "
+            f"learnt by classification, got {cells[name][~fits[name]].iloc[0]!r}"
         )
     hint = "; data.task=classification takes each text as a class" if len(names) == 1 else ""
     bad: dict[int, str] = {}
-    for name, column in numbers.items():
-        for row, cell in enumerate(column):
-            if isinstance(cell, str):
-                reason = f"column {name!r} must be a finite number, or yes or no, got {cell!r}"
-                bad.setdefault(row, reason + hint)
-    values = [
-        [cell if isinstance(cell, float) else math.nan for cell in column]
-        for column in numbers.values()
-    ]
-    y = torch.tensor(values, dtype=torch.float64).t().to(torch.float32)
+    for name in names:
+        for row, cell in cells[name][numbers[name].isna() & ~gap[name]].items():
+            reason = f"column {name!r} must be a finite number, or yes or no, got {cell!r}"
+            bad.setdefault(row, reason + hint)
+    y = torch.tensor(numbers.to_numpy("float32"))
     y[list(bad)] = math.nan
     kind = "yes/no" if yes_no and task != "regression" else "values"
     return Targets(kind, len(names), names, gaps=gaps), y[:, 0] if len(names) == 1 else y, bad
 
 
-def _split_lists(columns: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    r"""Returns the columns of a single column of lists; other columns as they are."""
-    name, cells = next(iter(columns.items()))
-    if len(columns) > 1 or not all(cell_of(cell) is None or "[" in cell for cell in cells):
-        return columns
+def _finite(text: str) -> float:
+    r"""Returns the finite number that a text is, or NaN."""
     try:
-        rows = [
-            ast.literal_eval(cell.strip()) if cell_of(cell) is not None else [] for cell in cells
-        ]
-        width = max(map(len, rows))
-    except (ValueError, SyntaxError, TypeError):  # texts that are no lists
-        return columns
-    for number, row in enumerate(rows):
-        if row and len(row) != width:
-            raise ValueError(
-                f"column {name!r}, row {number} must have {width} values, got {len(row)}"
-            )
-    texts = [list(map(str, row or [""] * width)) for row in rows]
-    return {f"{name}_{place}": [row[place] for row in texts] for place in range(width)} or columns
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
 
 
-def _number(cell: Cell) -> Cell:
-    return _WORDS.get(cell.lower(), cell) if isinstance(cell, str) else cell
-
-
-def _key(cell: float | str) -> str:
-    return f"{cell:g}" if isinstance(cell, float) else cell
-
-
-def _classes(name: str, cells: Sequence[Cell], asked: bool) -> tuple[str, ...]:
+def _classes(
+    name: str, keys: "pd.Series", known: "pd.Series", numbers: "pd.Series", asked: bool
+) -> tuple[str, ...]:
     r"""Returns the names of the classes of a column; nothing if it holds numbers."""
-    found = {cell for cell in cells if cell is not None}
-    numbers = all(isinstance(cell, float) for cell in found)
+    found, whole = set(keys[known]), bool(numbers[known].notna().all())
     if not asked:
-        whole = numbers and found == set(map(float, range(len(found))))
-        many = 2 < len(found) <= min(_FEW, len(cells) / _ROWS)
-        return tuple(map(str, range(len(found)))) if whole and many else ()
-    if not 2 <= len(found) <= max(2, len(cells) // 2):
+        first = set(map(str, range(len(found))))
+        many = 2 < len(found) <= min(_FEW, len(keys) / _ROWS)
+        return tuple(sorted(found, key=int)) if found == first and many else ()
+    if not 2 <= len(found) <= max(2, len(keys) // 2):
         raise ValueError(
             f"column {name!r} must have at least 2 classes, and at most one for every two rows, "
             f"got {len(found):,} different values"
         )
-    keys = sorted(found) if numbers else sorted(map(_key, found))
-    return tuple(dict.fromkeys(_key(key) for key in keys))
+    return tuple(sorted(found, key=float if whole else None))
 
 
 def targets_from_tensors(

@@ -71,9 +71,7 @@ def _options(layer: Callable[..., Module]) -> list[str]:
     return [p.name for p in inspect.signature(layer).parameters.values() if p.kind in kinds][2:]
 
 
-@_host("gcn")
-def _gcn(channels: int, q: int, norm: str = "sym", edge_dim: int | None = None) -> Module:
-    return GCNConv(channels, q, norm, edge_dim)
+_host("gcn")(GCNConv)
 
 
 @_host("gat", act="elu")
@@ -91,16 +89,8 @@ def _gated_gcn(channels: int, q: int, gate: str = "before", last: bool = False) 
     return GatedGCNConv(channels, q if q < channels else None, gate, edge_output=not last)
 
 
-@_host("gin", jumping=True)
-def _gin(channels: int, q: int, hidden: int | None = None, edge_dim: int | None = None) -> Module:
-    return GINConv(channels, q, hidden, edge_dim)
-
-
-@_host("graphsage")
-def _sage(
-    channels: int, q: int, aggr: str = "max", benchmark: bool = False, edge_dim: int | None = None
-) -> Module:
-    return SAGEConv(channels, q, aggr, benchmark, edge_dim)
+_host("gin", jumping=True)(GINConv)
+_host("graphsage")(SAGEConv)
 
 
 def _of_each_head(host: str, channels: int, heads: int) -> int:

@@ -78,9 +78,8 @@ class Task:
 
     def to_dict(self) -> dict[str, Any]:
         r"""Returns the fields that are not at their default; ``Task(**fields)`` is the task."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        usual = {field.name: field.default for field in fields(self)}
-        return {name: value for name, value in values.items() if value != usual[name]}
+        values = ((field, getattr(self, field.name)) for field in fields(self))
+        return {field.name: value for field, value in values if value != field.default}
 
 
 TASKS = {

@@ -1,9 +1,9 @@
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor
-from torch.nn import Module
+from torch.nn import Dropout, Module
 from torch_geometric.nn import BatchNorm, Linear
+from torch_geometric.nn.inits import reset
 from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import PairTensor
 
@@ -46,8 +46,6 @@ class Block(GraphLayer):
         feed_forward: Module | None = None,
     ) -> None:
         super().__init__()
-        if not (isinstance(dropout, int | float) and 0.0 <= dropout < 1.0):
-            raise ValueError(f"Block: dropout must lie in [0, 1), got {dropout!r}")
         self.conv = conv
         self.channels = checks.positive_int("Block", "channels", channels)
         self.norm = BatchNorm(channels, allow_single_element=True)
@@ -56,15 +54,8 @@ class Block(GraphLayer):
         if self.act is not None and hasattr(self.act, "inplace"):
             self.act.inplace = True
         self.residual = residual
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.feed_forward = feed_forward
-
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        self.conv.reset_parameters()  # type: ignore[operator]
-        self.norm.reset_parameters()
-        if self.feed_forward is not None:
-            self.feed_forward.reset_parameters()  # type: ignore[operator]
 
     def forward(self, x: Tensor | PairTensor, edge_index: Any, *args: Any, **kwargs: Any) -> Any:
         out = self.conv(x, edge_index, *args, **kwargs)
@@ -89,12 +80,11 @@ class Block(GraphLayer):
         return h if not rest else (h, *map(self._drop, rest))
 
     def _drop(self, value: Any) -> Any:
-        if not isinstance(value, Tensor):  # attention weights come as a pair with their edges
-            return value
-        return F.dropout(value, self.dropout, self.training)
+        # Attention weights come as a pair with their edges.
+        return self.dropout(value) if isinstance(value, Tensor) else value
 
     def extra_repr(self) -> str:
-        return f"residual={self.residual}, dropout={self.dropout}"
+        return f"residual={self.residual}"
 
 
 class FeedForward(Module):
@@ -129,10 +119,8 @@ class FeedForward(Module):
         number = isinstance(factor, int | float) and not isinstance(factor, bool)
         if not (number and 0 < factor < float("inf")):
             raise ValueError(f"FeedForward: factor must be a positive number, got {factor!r}")
-        if not (isinstance(dropout, int | float) and 0.0 <= dropout < 1.0):
-            raise ValueError(f"FeedForward: dropout must lie in [0, 1), got {dropout!r}")
         self.hidden = max(1, round(factor * channels))
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.lin_1 = Linear(channels, self.hidden)
         self.act = activation_resolver(act)
         if hasattr(self.act, "inplace"):  # the backward of a Linear does not need its output
@@ -143,12 +131,11 @@ class FeedForward(Module):
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
-        for module in (self.lin_1, self.lin_2, self.norm):
-            module.reset_parameters()
+        for module in self.children():
+            reset(module)
 
     def forward(self, x: Tensor) -> Tensor:
-        h = F.dropout(self.act(self.lin_1(x)), self.dropout, self.training)
-        return self.norm(x + self.lin_2(h))
+        return self.norm(x + self.lin_2(self.dropout(self.act(self.lin_1(x)))))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_channels}, hidden={self.hidden})"

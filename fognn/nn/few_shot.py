@@ -12,19 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import BatchNorm2d, Conv2d, Dropout2d, LeakyReLU, MaxPool2d, Module, Sequential
 from torch_geometric.nn import BatchNorm, DenseGraphConv, Linear
+from torch_geometric.nn.inits import reset
 
 from fognn.nn.fog import FOG
 from fognn.nn.norms import Repeats, repeated_norm
 from fognn.utils import checks
-
-
-def _tasks(owner: str, x: Tensor, channels: int) -> None:
-    if x.dim() != 3 or x.size(2) != channels:
-        raise ValueError(
-            f"{owner}: x must have shape [batch, nodes, {channels}], got {list(x.shape)}"
-        )
-    if x.size(1) < 2:
-        raise ValueError(f"{owner}: x must have at least 2 nodes a graph, got {x.size(1)}")
 
 
 class AdjacencyMLP(Module):
@@ -55,12 +47,14 @@ class AdjacencyMLP(Module):
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
-        for module in self.mlp:
-            if not isinstance(module, LeakyReLU):
-                module.reset_parameters()  # type: ignore[operator]
+        reset(self.mlp)
 
     def forward(self, x: Tensor) -> Tensor:
-        _tasks("AdjacencyMLP", x, self.in_channels)
+        if x.dim() != 3 or x.size(1) < 2 or x.size(2) != self.in_channels:
+            raise ValueError(
+                f"AdjacencyMLP: x must have shape [batch, nodes, {self.in_channels}], and at least "
+                f"2 nodes, got {list(x.shape)}"
+            )
         batch, nodes, channels = x.shape
         # The difference is symmetric, so each pair passes the MLP once. It counts twice in the
         # batch norms, and the zero difference of a node to itself once for each node.
@@ -144,7 +138,7 @@ class FewShotLayer(Module):
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
         for module in self.children():
-            module.reset_parameters()  # type: ignore[operator]
+            reset(module)
 
     def forward(self, x: Tensor) -> Tensor:
         a = self.adjacency(x)
@@ -198,9 +192,8 @@ class ImageEncoder(Module):
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
-        for module in (*self.conv, self.lin, self.norm):
-            if hasattr(module, "reset_parameters"):
-                module.reset_parameters()
+        for module in self.children():
+            reset(module)
 
     def forward(self, image: Tensor, repeats: Repeats | None = None) -> Tensor:
         expected = [self.in_channels, self.image_size, self.image_size]

@@ -10,8 +10,7 @@ from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import Adjacency, adjacency, kron_linear, segment_sum, spmm
+from fognn.ops import Adjacency, kron_linear, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -53,11 +52,10 @@ class FOG(GraphLayer):
     \mathbf{e}_{vu}`. The sum factorises as before: :math:`\mathbf{W}_e` is applied to the sum of
     the edge features of each node.
 
-    The equation is the paper's, with ReLU before the norm. By default the order is the other one,
-    :math:`\textrm{ReLU}(\textrm{BN}(\mathbf{W} \mathbf{x}))`: a unit that ReLU makes zero on all
-    nodes of the training data has a running variance near zero, and a norm after it divides by the
-    square root in evaluation, so that a node that activates the unit is multiplied by up to
-    :math:`1 / \sqrt{\epsilon}`, about 300. The paper's form is :obj:`act_first=True`.
+    The equation is the paper's, with ReLU before the norm: :obj:`act_first=True`. By default the
+    order is the other one, :math:`\textrm{ReLU}(\textrm{BN}(\mathbf{W} \mathbf{x}))`, as a norm
+    after ReLU multiplies a unit that is zero on all training data by up to
+    :math:`1 / \sqrt{\epsilon}`, about 300, on a node that activates it in evaluation.
 
     Args:
         in_channels (int): Size of each input sample, or :obj:`-1` to derive the size from the
@@ -136,13 +134,6 @@ class FOG(GraphLayer):
         r"""Size of each input sample; :obj:`-1` until a lazy layer has seen one."""
         return self.lin_1.in_channels
 
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        parts = (self.lin_1, self.norm_1, self.lin_2, self.norm_2, self.lin_vu, self.lin_e)
-        for module in parts:
-            if module is not None and hasattr(module, "reset_parameters"):
-                module.reset_parameters()
-
     def forward(
         self,
         x: Tensor | PairTensor,
@@ -151,12 +142,11 @@ class FOG(GraphLayer):
         edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.lin_vu.weight.dtype
-        source, target = node_pair("FOG", x, self.in_channels, dtype)
+        source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
         if self.in_channels == -1:
             self.lin_1.initialize_parameters(self.lin_1, (source,))
-        adj = adjacency(edge_index, source.size(0), target.size(0))
-        edge_weight = edge_weights("FOG", adj, edge_weight)
-        edges = edge_features("FOG", adj, edge_attr, self.edge_dim, dtype)
+        edge_weight = self.edge_weights(adj, edge_weight)
+        edges = self.edge_features(adj, edge_attr, dtype)
         if source is target:
             h_source = h_target = self.shrink(source)
         else:

@@ -5,7 +5,8 @@ from torch import Tensor
 from torch_geometric.typing import OptTensor
 
 from fognn.nn.fog import FOG, fog_widths
-from fognn.ops import Adjacency, kron_linear, segment_sum, spmm
+from fognn.nn.graph_layer import reciprocal_degree
+from fognn.ops import Adjacency, kron_linear, spmm
 from fognn.utils import checks
 
 __all__ = ["FOG_KINDS", "FOGControl"]
@@ -113,7 +114,8 @@ class FOGControl(FOG):
             return spmm(adj, product, masked) + bias
         h_sum = self._sum(adj, h_source, masked, edge_attr)
         if self.kind == "kron-mean":
-            h_sum = h_sum * _reciprocal_degree(adj, h_sum, edge_weight)
+            # As in PyG, an explainer's mask does not change the degree.
+            h_sum = h_sum * reciprocal_degree(adj, edge_weight, h_sum.dtype)
         return self.correlate(h_target, h_sum)
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:
@@ -125,13 +127,3 @@ class FOGControl(FOG):
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, kind={self.kind})"
-
-
-def _reciprocal_degree(adj: Adjacency, like: Tensor, weight: OptTensor) -> Tensor:
-    r"""Returns one over the sum of the weights of each node, ``[num_targets, 1]``; 0 for a node
-    without neighbours. As in PyG, an explainer's mask does not change it."""
-    if weight is None:
-        degree = adj.ptr.diff().to(like.dtype).unsqueeze(1)
-    else:
-        degree = segment_sum(adj.ptr, weight.to(like.dtype).unsqueeze(1))
-    return degree.reciprocal().masked_fill(degree == 0, 0.0)

@@ -6,8 +6,7 @@ from torch_geometric.nn.inits import glorot
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_features, node_pair
-from fognn.ops import adjacency, edge_softmax, spmm
+from fognn.ops import edge_softmax, spmm
 from fognn.utils import checks
 
 
@@ -88,14 +87,13 @@ class GATConv(GraphLayer):
         edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.att_src.dtype
-        source, target = node_pair("GATConv", x, self.in_channels, dtype)
-        adj = adjacency(edge_index, source.size(0), target.size(0))
+        source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
         h = self.lin(source)
         h_target = h if source is target else self.lin(target)
         score_source = self._score(h, self.att_src).index_select(0, adj.source)
         score_target = self._score(h_target, self.att_dst).index_select(0, adj.target)
         score = score_source + score_target
-        edges = edge_features("GATConv", adj, edge_attr, self.edge_dim, dtype)
+        edges = self.edge_features(adj, edge_attr, dtype)
         if edges is not None:
             assert self.lin_e is not None
             assert self.att_edge is not None

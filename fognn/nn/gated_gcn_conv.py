@@ -4,9 +4,8 @@ from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import node_pair
 from fognn.nn.norms import as_norm, can_fuse, update_running_statistics
-from fognn.ops import Adjacency, adjacency, gated_edges, gated_sum, kernels, segment_sum, stacked
+from fognn.ops import Adjacency, gated_edges, gated_sum, kernels, stacked
 from fognn.utils import checks
 
 
@@ -74,23 +73,18 @@ class GatedGCNConv(GraphLayer):
         self.out_channels = channels if out_channels is None else out_channels
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        for module in self.children():
-            module.reset_parameters()
-
     def forward(
         self, x: Tensor | PairTensor, edge_index: Adj, edge_attr: Tensor
     ) -> Tensor | tuple[Tensor, Tensor]:
+        self.refuse_mask()
         dtype = self.lin_A.weight.dtype
-        source, target = node_pair("GatedGCNConv", x, self.channels, dtype)
-        adj = adjacency(edge_index, source.size(0), target.size(0))
+        source, target, adj = self.inputs(x, edge_index, self.channels, dtype)
         checks.features("GatedGCNConv", "edge_attr", edge_attr, self.channels, dtype)
         if edge_attr.size(0) != 1:
             checks.per_edge("GatedGCNConv", "edge_attr", edge_attr, adj.num_edges)
             edge_attr = adj.sort(edge_attr)
 
-        fuse = self.gate == "before" and can_fuse(self.norm_e) and not self.explain
+        fuse = self.gate == "before" and can_fuse(self.norm_e)
         tensors = (source, target, edge_attr, self.lin_C.weight)
         if fuse and adj.num_edges and kernels.has_loops(*tensors):
             out, e = self._fused(adj, source, target, edge_attr)
@@ -124,19 +118,10 @@ class GatedGCNConv(GraphLayer):
         hat = hat + self.lin_B(source).index_select(0, adj.source)
         of_source, of_target = self.lin_V(source), self.lin_U(target)
         if self.gate == "before" and not self.edge_output:
-            return of_target + self._gated_sum(adj, hat, of_source), None
+            return of_target + gated_sum(adj, hat, of_source), None
         normed = self.norm_e(hat).relu()
         gate = hat if self.gate == "before" else normed
-        return of_target + self._gated_sum(adj, gate, of_source), e + normed
-
-    def _gated_sum(self, adj: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
-        mask = self.edge_mask(adj)
-        if mask is None:
-            return gated_sum(adj, gate, x)
-        # The mask scales messages, and not what they are divided by, as in PyG's attention.
-        sigma = gate.sigmoid()
-        messages = sigma * mask.to(x.dtype).unsqueeze(1) * x.index_select(0, adj.source)
-        return segment_sum(adj.ptr, messages) / (segment_sum(adj.ptr, sigma) + 1e-6)
+        return of_target + gated_sum(adj, gate, of_source), e + normed
 
     def __repr__(self) -> str:
         widths = f"{self.channels}, {self.out_channels}"

@@ -5,9 +5,8 @@ from torch_geometric.nn import Linear
 from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
-from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import Adjacency, adjacency, segment_sum, spmm
+from fognn.nn.graph_layer import GraphLayer, reciprocal_degree
+from fognn.ops import Adjacency, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -68,9 +67,7 @@ class GCNConv(GraphLayer):
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
-        self.lin.reset_parameters()
-        if self.lin_e is not None:
-            self.lin_e.reset_parameters()
+        super().reset_parameters()
         zeros(self.bias)
 
     def forward(
@@ -81,12 +78,11 @@ class GCNConv(GraphLayer):
         edge_attr: OptTensor = None,
     ) -> Tensor:
         dtype = self.bias.dtype
-        source, target = node_pair("GCNConv", x, self.in_channels, dtype)
+        source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
         if self.norm == "sym" and source is not target:
             raise ValueError("GCNConv: x must be one tensor with norm='sym', got a pair")
-        adj = adjacency(edge_index, source.size(0), target.size(0))
-        edge_weight = edge_weights("GCNConv", adj, edge_weight)
-        edges = edge_features("GCNConv", adj, edge_attr, self.edge_dim, dtype)
+        edge_weight = self.edge_weights(adj, edge_weight)
+        edges = self.edge_features(adj, edge_attr, dtype)
 
         # The sum over edges is taken at whichever width is smaller.
         narrow = self.out_channels <= source.size(1)
@@ -94,7 +90,8 @@ class GCNConv(GraphLayer):
         scale = self._scale(adj, edge_weight, h.dtype)
         # An explainer's mask scales messages, and not the degrees, as in PyG.
         weight = self.masked(adj, edge_weight)
-        out = self._aggregate(adj, h, weight, scale)
+        out = spmm(adj, h * scale if self.norm == "sym" and scale is not None else h, weight)
+        out = out if scale is None else out.mul_(scale)
         out = out if narrow else self.lin(out)
         if self.lin_e is not None and edges is not None:
             if scale is not None and self.norm == "sym":
@@ -109,18 +106,8 @@ class GCNConv(GraphLayer):
         where they are those of the sources, too."""
         if self.norm == "none":
             return None
-        if weight is None:
-            degree = adj.ptr.diff().to(dtype).unsqueeze(1)
-        else:
-            degree = segment_sum(adj.ptr, weight.to(dtype).unsqueeze(1))
-        # A node without neighbours keeps a zero, as it does in PyG.
-        scale = degree.reciprocal().masked_fill(degree == 0, 0.0)
+        scale = reciprocal_degree(adj, weight, dtype)
         return scale if self.norm == "mean" else scale.sqrt()
-
-    def _aggregate(self, adj: Adjacency, x: Tensor, weight: OptTensor, scale: OptTensor) -> Tensor:
-        if scale is None:
-            return spmm(adj, x, weight)
-        return spmm(adj, x if self.norm == "mean" else x * scale, weight).mul_(scale)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}"

@@ -10,8 +10,7 @@ from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_features, edge_weights, node_pair
-from fognn.ops import adjacency, segment_sum, spmm
+from fognn.ops import segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -76,9 +75,8 @@ class GINConv(GraphLayer):
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
+        super().reset_parameters()
         zeros(self.eps)
-        for module in self.children():
-            module.reset_parameters()
 
     def forward(
         self,
@@ -87,12 +85,11 @@ class GINConv(GraphLayer):
         edge_weight: OptTensor = None,
         edge_attr: OptTensor = None,
     ) -> Tensor:
-        source, target = node_pair("GINConv", x, self.in_channels, self.eps.dtype)
-        adj = adjacency(edge_index, source.size(0), target.size(0))
-        weight = self.masked(adj, edge_weights("GINConv", adj, edge_weight))
+        source, target, adj = self.inputs(x, edge_index, self.in_channels, self.eps.dtype)
+        weight = self.masked(adj, self.edge_weights(adj, edge_weight))
         if self.in_channels == -1:
             self.lin_V.initialize_parameters(self.lin_V, (source,))
-        edges = edge_features("GINConv", adj, edge_attr, self.edge_dim, self.eps.dtype)
+        edges = self.edge_features(adj, edge_attr, self.eps.dtype)
         if edges is not None:
             edges = edges if self.lin_e is None else self.lin_e(edges)
             message = (source.index_select(0, adj.source) + edges).relu_()

@@ -4,37 +4,94 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.inits import reset
+from torch_geometric.typing import PairTensor
 
-from fognn.ops import Adjacency
+from fognn.ops import Adjacency, adjacency, segment_sum
+from fognn.utils import checks
 
 
 class GraphLayer(MessagePassing):
     r"""The base of all layers on graphs.
 
-    It is a :class:`torch_geometric.nn.MessagePassing`, because that is how PyG finds the layers of
-    a network: :func:`torch_geometric.nn.to_hetero` copies each of them for each edge type, and
-    :class:`torch_geometric.explain.Explainer` sets an edge mask on each. The sums over edges are
-    those of :mod:`fognn.ops`: there is no :meth:`propagate`, and there are no messages that a hook
-    could read.
+    It is a :class:`torch_geometric.nn.MessagePassing`, because that is how
+    :func:`torch_geometric.nn.to_hetero` and :class:`torch_geometric.explain.Explainer` find the
+    layers of a network. The sums over edges are those of :mod:`fognn.ops`: there are no messages.
     """
+
+    edge_dim: int | None = None
 
     def __init__(self) -> None:
         super().__init__(aggr=None)
 
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in self.children():
+            reset(module)
+
+    def inputs(
+        self, x: Tensor | PairTensor, edge_index: Any, channels: int, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor, Adjacency]:
+        r"""Returns the features of sources and targets, the same object on a homogeneous graph, and
+        the graph."""
+        owner = type(self).__name__
+        if isinstance(x, Tensor):
+            x = (x, x)
+        elif not isinstance(x, tuple | list) or len(x) != 2:
+            what = type(x).__name__
+            raise ValueError(
+                f"{owner}: x must be a tensor or a pair (x_source, x_target), got {what}"
+            )
+        names = ("x", "x") if x[0] is x[1] else ("x[0] (sources)", "x[1] (targets)")
+        for name, part in zip(names, x, strict=True):
+            checks.features(owner, name, part, channels, dtype)
+            channels = part.size(1)
+        return x[0], x[1], adjacency(edge_index, x[0].size(0), x[1].size(0))
+
+    def edge_weights(self, adj: Adjacency, weight: Tensor | None) -> Tensor | None:
+        r"""Returns edge weights in the order of ``adj``: the argument, or a sparse matrix's
+        values."""
+        owner = type(self).__name__
+        if weight is None:
+            return adj.weight
+        if adj.weight is not None:
+            raise ValueError(
+                f"{owner}: edge_weight must be None for a sparse edge_index, whose values are the "
+                "weights"
+            )
+        checks.per_edge(owner, "edge_weight", weight, adj.num_edges)
+        if weight.dim() == 2 and weight.size(1) == 1:
+            weight = weight.squeeze(1)
+        if weight.dim() != 1:
+            shape = list(weight.shape)
+            raise ValueError(f"{owner}: edge_weight must have shape [num_edges], got {shape}")
+        return adj.sort(weight)
+
+    def edge_features(
+        self, adj: Adjacency, value: Tensor | None, dtype: torch.dtype
+    ) -> Tensor | None:
+        r"""Returns edge features, ``[num_edges, edge_dim]``, in the order of ``adj``."""
+        owner, channels = type(self).__name__, self.edge_dim
+        if channels is None:
+            if value is not None:
+                raise ValueError(f"{owner}: edge_attr must be None for a layer without edge_dim")
+            return None
+        if not isinstance(value, Tensor):
+            what = type(value).__name__
+            raise ValueError(
+                f"{owner}: edge_attr must be given with edge_dim={channels}, got {what}"
+            )
+        checks.per_edge(owner, "edge_attr", value, adj.num_edges)
+        if value.dim() == 1:
+            value = value.unsqueeze(1)
+        checks.features(owner, "edge_attr", value, channels, dtype)
+        return adj.sort(value)
+
     def masked(self, adj: Adjacency, weight: Tensor | None = None) -> Tensor | None:
         r"""Returns edge weights times the edge mask of an explanation, in the order of ``adj``;
         the weights themselves if the layer is not being explained."""
-        mask = self.edge_mask(adj)
-        if mask is None or weight is None:
-            return weight if mask is None else mask
-        mask = mask.to(weight.dtype)
-        return weight * (mask if weight.dim() == 1 else mask.unsqueeze(1))
-
-    def edge_mask(self, adj: Adjacency) -> Tensor | None:
-        r"""Returns the edge mask that a PyG explainer has set, in the order of ``adj``;
-        :obj:`None` if the layer is not being explained."""
         if self._explain is not True:
-            return None
+            return weight
         name = type(self).__name__
         mask = self._edge_mask
         if mask is None or "explain_message" in self.__dict__:  # as GraphMaskExplainer
@@ -51,7 +108,17 @@ class GraphLayer(MessagePassing):
                 f"{name}: the edge mask must have one entry for each of {adj.num_edges} edges, "
                 f"got {self._edge_mask.size(0)}"
             )
-        return adj.sort(mask)
+        mask = adj.sort(mask)
+        if weight is None:
+            return mask
+        mask = mask.to(weight.dtype)
+        return weight * (mask if weight.dim() == 1 else mask.unsqueeze(1))
+
+    def refuse_mask(self) -> None:
+        r"""Raises if the layer is being explained, for one whose sums have no weights."""
+        if self._explain is True:
+            name = type(self).__name__
+            raise NotImplementedError(f"{name} has no edge weights that an explainer could mask")
 
     def propagate(self, *args: Any, **kwargs: Any) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no propagate")
@@ -71,3 +138,13 @@ class GraphLayer(MessagePassing):
 for _name in vars(MessagePassing):
     if _name.startswith("register_"):
         setattr(GraphLayer, _name, GraphLayer._no_hook)
+
+
+def reciprocal_degree(adj: Adjacency, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Returns one over the sum of the weights of each node, ``[num_targets, 1]``; 0 for a node
+    without neighbours, as in PyG."""
+    if weight is None:
+        degree = adj.ptr.diff().to(dtype).unsqueeze(1)
+    else:
+        degree = segment_sum(adj.ptr, weight.to(dtype).unsqueeze(1))
+    return degree.reciprocal().masked_fill(degree == 0, 0.0)

@@ -3,11 +3,9 @@ from torch import Tensor
 from torch.nn.functional import linear, normalize
 from torch_geometric.nn import Linear
 from torch_geometric.typing import Adj, OptTensor, PairTensor
-from torch_geometric.utils import scatter
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.nn.inputs import edge_features, node_pair
-from fognn.ops import Adjacency, adjacency, segment_sum, spmm
+from fognn.ops import Adjacency, segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -72,28 +70,23 @@ class SAGEConv(GraphLayer):
                 self.lin_e = Linear(edge_dim, in_channels)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        for module in self.children():
-            module.reset_parameters()
-
     def forward(
         self,
         x: Tensor | PairTensor,
         edge_index: Adj,
         edge_attr: OptTensor = None,
     ) -> Tensor:
+        self.refuse_mask()
         dtype = self.lin_U.weight.dtype
-        source, target = node_pair("SAGEConv", x, self.in_channels, dtype)
-        adj = adjacency(edge_index, source.size(0), target.size(0))
-        edges = edge_features("SAGEConv", adj, edge_attr, self.edge_dim, dtype)
+        source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
+        edges = self.edge_features(adj, edge_attr, dtype)
         if edges is not None and self.lin_e is not None:
             edges = self.lin_e(edges)
         if self.lin_P is None:
             return self.lin_U(torch.cat([target, self._mean(adj, source, edges)], dim=1))
         h = self.lin_P(source)
         pooled = h.relu_() if edges is None else h.relu()
-        neighbours = self._reduce(adj, pooled) if edges is None else self._max(adj, h, edges)
+        neighbours = self._max(adj, h, pooled, edges)
         if not self.benchmark:
             return self.lin_U(torch.cat([target, neighbours], dim=1))
         centre = pooled if source is target else self.lin_P(target).relu()
@@ -101,33 +94,19 @@ class SAGEConv(GraphLayer):
 
     def _mean(self, adj: Adjacency, x: Tensor, edges: OptTensor) -> Tensor:
         if edges is None:
-            return self._reduce(adj, x)
-        mask = self.edge_mask(adj)
-        if mask is not None:
-            return self._scatter(adj, x.index_select(0, adj.source) + edges, mask)
+            return spmm(adj, x, reduce="mean")
         degree = adj.ptr.diff().clamp(min=1).to(x.dtype).unsqueeze(1)
         return (spmm(adj, x) + segment_sum(adj.ptr, edges)) / degree
 
-    def _max(self, adj: Adjacency, h: Tensor, edges: Tensor) -> Tensor:
-        """The maximum over edges of ReLU(P (x_u + e)), from P x_u and P e, for each edge."""
+    def _max(self, adj: Adjacency, h: Tensor, pooled: Tensor, edges: OptTensor) -> Tensor:
+        """The maximum over edges of ReLU(P (x_u + e)), from P x_u, its ReLU, and e."""
+        if edges is None:
+            return spmm(adj, pooled, reduce="max")
         assert self.lin_P is not None
         shift = linear(edges, self.lin_P.weight)
         message = (h.index_select(0, adj.source) + shift).relu_()
-        mask = self.edge_mask(adj)
-        if mask is not None:
-            return self._scatter(adj, message, mask)
         every = torch.arange(adj.num_edges, dtype=adj.ptr.dtype, device=adj.ptr.device)
         return spmm(Adjacency(adj.ptr, every), message, reduce="max")
-
-    def _reduce(self, adj: Adjacency, x: Tensor) -> Tensor:
-        mask = self.edge_mask(adj)
-        if mask is None:
-            return spmm(adj, x, reduce=self.aggr)
-        return self._scatter(adj, x.index_select(0, adj.source), mask)
-
-    def _scatter(self, adj: Adjacency, message: Tensor, mask: Tensor) -> Tensor:
-        message = message * mask.to(message.dtype).unsqueeze(1)
-        return scatter(message, adj.target, 0, adj.num_targets, reduce=self.aggr)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}"

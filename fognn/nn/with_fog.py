@@ -30,8 +30,6 @@ class WithFOG(GraphLayer):
         out_channels (int or FOG): Size of FOG's part of the output, or a :class:`FOG`. FOG's
             input size is the layer's :obj:`in_channels`, or for GIN and GINE that of their
             :obj:`nn`; if the layer has none, FOG derives it from the first input.
-        use_edge_weight (bool, optional): If set to :obj:`False`, FOG ignores :obj:`edge_weight`.
-            (default: :obj:`True`)
 
     Example::
 
@@ -39,7 +37,7 @@ class WithFOG(GraphLayer):
         x = conv(x, edge_index)  # 64 channels: 32 of FOG, 32 of GAT
     """
 
-    def __init__(self, conv: Module, out_channels: int | FOG, use_edge_weight: bool = True) -> None:
+    def __init__(self, conv: Module, out_channels: int | FOG) -> None:
         super().__init__()
         if not isinstance(conv, Module):
             raise ValueError(
@@ -57,7 +55,6 @@ class WithFOG(GraphLayer):
             out_channels = FOG(_in_channels(conv), out_channels)
         self.conv = conv
         self.fog = out_channels
-        self.use_edge_weight = use_edge_weight
         self._names = names
 
     @property
@@ -65,11 +62,6 @@ class WithFOG(GraphLayer):
         r"""Whether the layer adds self loops. PyG's :func:`to_hetero` asks for it, because they
         are wrong on a bipartite graph."""
         return bool(getattr(self.conv, "add_self_loops", False))
-
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        self.conv.reset_parameters()  # type: ignore[operator]
-        self.fog.reset_parameters()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(self._names, args, strict=False)) | kwargs
@@ -81,9 +73,7 @@ class WithFOG(GraphLayer):
             x = x if isinstance(x, Tensor) else (x[1], x[0])
             if edge_index.layout == torch.strided:  # of a sparse one the layer raises
                 edge_index = edge_index.flip(0)
-        of_edges = {}
-        if self.use_edge_weight:
-            of_edges["edge_weight"] = given.get("edge_weight")
+        of_edges = {"edge_weight": given.get("edge_weight")}
         if self.fog.edge_dim is not None:
             of_edges["edge_attr"] = given.get("edge_attr")
         p = self.fog(x, edge_index, **of_edges)

@@ -8,9 +8,10 @@ A Linear on the concatenated ends of every edge equals two Linears on the nodes 
 
 import torch
 from torch import Tensor
+from torch_geometric.index import ptr2index
 
 from fognn.ops import kernels
-from fognn.ops.adjacency import Adjacency, rows_of
+from fognn.ops.adjacency import Adjacency
 
 
 def add_ends(adj: Adjacency, p: Tensor, q: Tensor) -> Tensor:
@@ -31,7 +32,7 @@ def add_ends(adj: Adjacency, p: Tensor, q: Tensor) -> Tensor:
 def _add_ends(p: Tensor, q: Tensor, ptr: Tensor, source: Tensor) -> Tensor:
     kernels.check_sources(source, p.size(0))
     out = p.new_empty(source.size(0), p.size(1))
-    kernels.loop("add_ends", p, q, rows_of(ptr, source.size(0)), source, out)
+    kernels.loop("add_ends", p, q, ptr2index(ptr, source.size(0)), source, out)
     return out
 
 
@@ -46,7 +47,7 @@ def _add_ends_backward(
 ) -> tuple[Tensor, Tensor]:
     grad_p = grad.new_zeros(num_sources, grad.size(1))
     grad_q = grad.new_zeros(ptr.size(0) - 1, grad.size(1))
-    target = rows_of(ptr, source.size(0))
+    target = ptr2index(ptr, source.size(0))
     bands = kernels.bands_of(grad.size(1))
     kernels.loop("add_ends_backward", bands, grad, out, target, source, grad_p, grad_q)
     return grad_p, grad_q

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
+from torch_geometric.index import ptr2index
 
 from fognn.utils.checks import outside
 
@@ -48,7 +49,7 @@ class Adjacency(NamedTuple):
     @property
     def target(self) -> Tensor:
         """The target of each edge, in this order."""
-        return rows_of(self.ptr, self.num_edges)
+        return ptr2index(self.ptr, self.num_edges)
 
     def sort(self, value: Tensor) -> Tensor:
         """Converts edge values from the user's order to this one."""
@@ -59,12 +60,6 @@ class Adjacency(NamedTuple):
         if self.perm is None:
             return value
         return torch.empty_like(value).index_copy(0, self.perm, value)
-
-
-def rows_of(ptr: Tensor, num_edges: int) -> Tensor:
-    """Expands pointers to the row of each edge."""
-    rows = torch.arange(ptr.size(0) - 1, dtype=ptr.dtype, device=ptr.device)
-    return rows.repeat_interleave(ptr.diff(), output_size=num_edges)
 
 
 def compress(key: Tensor, size: int) -> tuple[Tensor, Tensor]:
@@ -82,7 +77,7 @@ def compress(key: Tensor, size: int) -> tuple[Tensor, Tensor]:
 def transpose(ptr: Tensor, index: Tensor, num_sources: int) -> tuple[Tensor, Tensor, Tensor]:
     """Returns ``t_ptr, t_index, t_perm`` of a graph in compressed form."""
     t_ptr, t_perm = compress(index, num_sources)
-    return t_ptr, rows_of(ptr, index.size(0)).index_select(0, t_perm), t_perm
+    return t_ptr, ptr2index(ptr, index.size(0)).index_select(0, t_perm), t_perm
 
 
 def _inverse(perm: Tensor) -> Tensor:

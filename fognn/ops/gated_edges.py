@@ -1,10 +1,6 @@
 r"""The edges of a GatedGCN layer: Linear, gates, sum, norm, ReLU and residual, as one operator on
-the CPU.
-
-Of the tensors of edges x channels in the equation it keeps the
-input, the output and the gates before the sigmoid. The backward processes the edges in chunks that
-fit into the cache, and keeps only the gradient of the input.
-"""
+the CPU, which keeps only three tensors of edges x channels: the input, the output and the gates
+before the sigmoid. The backward processes the edges in chunks that fit into the cache."""
 
 from typing import NamedTuple
 
@@ -12,9 +8,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.index import ptr2index
 
 from fognn.ops import kernels
-from fognn.ops.adjacency import Adjacency, rows_of
+from fognn.ops.adjacency import Adjacency
 from fognn.ops.norm import Norm, affine, moments_to_statistics, norm_gradient
 from fognn.ops.spmm import segment_sum
 
@@ -214,7 +211,7 @@ def _gated_edges_backward(
         )
     factors = [kernels.padded(t) for t in factors]
 
-    target = rows_of(ptr, num_edges)
+    target = ptr2index(ptr, num_edges)
     through = kernels.padded(grad_y) * inverse
     grad_target = hat.new_zeros(grad_y.size(0), 2 * width)
     grad_target[:, width : width + channels] = grad_y

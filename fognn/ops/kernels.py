@@ -26,8 +26,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.index import ptr2index
 
-from fognn.ops.adjacency import rows_of
 from fognn.utils.checks import outside
 
 
@@ -147,7 +147,7 @@ def sum_rows(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None) -> Te
         if weight is not None:
             message = message * weight.unsqueeze(1)
         out = x.new_zeros(ptr.size(0) - 1, x.size(1))
-        return out.index_add_(0, rows_of(ptr, index.size(0)), message)
+        return out.index_add_(0, ptr2index(ptr, index.size(0)), message)
     if chosen == "cuda":
         return _csr(ptr, index, weight, x) @ x
     if x.dtype == torch.float32:
@@ -172,7 +172,7 @@ def dot_edges(a: Tensor, b: Tensor, ptr: Tensor, index: Tensor, heads: int) -> T
         pattern = _csr(ptr, index, None, b)
         products = [torch.sparse.sampled_addmm(pattern, x, y.t(), beta=0.0) for x, y in pairs]
         return torch.stack([product.values() for product in products], dim=1)
-    row = rows_of(ptr, index.size(0))
+    row = ptr2index(ptr, index.size(0))
     return torch.stack(
         [(x.index_select(0, row) * y.index_select(0, index)).sum(1) for x, y in pairs], dim=1
     )
@@ -197,7 +197,7 @@ _MAX_CHANNELS = 8
 
 
 def _max_plain(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    row = rows_of(ptr, index.size(0)).long().unsqueeze(1).expand(-1, x.size(1))
+    row = ptr2index(ptr, index.size(0)).long().unsqueeze(1).expand(-1, x.size(1))
     message = x.index_select(0, index)
     out = x.new_zeros(ptr.size(0) - 1, x.size(1))
     out = out.scatter_reduce(0, row, message, "amax", include_self=False)

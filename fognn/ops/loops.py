@@ -111,11 +111,8 @@ def gate_rows(  # type: ignore[no-untyped-def]
 ):
     """Adds the first half of both ends' channels to ``hat``, in place, and averages the second
     half of the sources' through ``sigmoid(hat)``; ``out`` is the average and the second half of
-    the target's. ``inverse`` is one over the sums of the gates.
-
-    ``bounds`` cuts the rows into parts of about as many edges. For each part, the sums of
-    ``hat - origin`` and of its square go into ``first`` and ``second``, for a norm's statistics.
-    """
+    the target's. ``inverse`` is one over the sums of the gates. For each part of the rows, the sums
+    of ``hat - origin`` and of its square go into ``first`` and ``second``, for a norm."""
     channels, width = hat.shape[1], average.shape[1]
     small, one = hat.dtype.type(eps), hat.dtype.type(1)
     for part in prange(bounds.shape[0] - 1):
@@ -202,11 +199,8 @@ def gate_backward(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """The gradients of ``hat`` for ``len(d_hat)`` edges from ``start`` on, through the gates and,
     if ``grad`` has one row an edge, through norm and ReLU; they are added to the gradients of the
-    two ends. ``through`` is the gradient of the gated sums.
-
-    Each thread has its own band of channels, so that no thread waits for another and the order of
-    the sums is always the same.
-    """
+    two ends. ``through`` is the gradient of the gated sums. Each thread has its own band of
+    channels, so that the order of the sums is always the same."""
     with_norm = grad.shape[0] == hat.shape[0]
     channels, width = hat.shape[1], average.shape[1]
     one, zero = hat.dtype.type(1), hat.dtype.type(0)

@@ -10,9 +10,10 @@ dynamo does not trace sparse CSR tensors. The backward of each is a sum over the
 
 import torch
 from torch import Tensor
+from torch_geometric.index import ptr2index
 
 from fognn.ops import kernels
-from fognn.ops.adjacency import Adjacency, rows_of, transpose
+from fognn.ops.adjacency import Adjacency, transpose
 from fognn.utils.checks import one_of
 
 
@@ -176,7 +177,7 @@ def _segment_sum_setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 def _segment_sum_backward(ctx, grad):  # type: ignore[no-untyped-def]
     (ptr,) = ctx.saved_tensors
-    return grad.index_select(0, rows_of(ptr, ctx.num_edges)), None
+    return grad.index_select(0, ptr2index(ptr, ctx.num_edges)), None
 
 
 _segment_sum.register_autograd(_segment_sum_backward, setup_context=_segment_sum_setup)
@@ -197,7 +198,7 @@ def edge_softmax(adj: Adjacency, score: Tensor) -> Tensor:
 
 @torch.library.custom_op("fognn::edge_softmax", mutates_args=())
 def _edge_softmax(score: Tensor, ptr: Tensor) -> Tensor:
-    row = rows_of(ptr, score.size(0))
+    row = ptr2index(ptr, score.size(0))
     every_edge = torch.arange(score.size(0), dtype=ptr.dtype, device=ptr.device)
     highest = kernels.max_rows(score, ptr, every_edge)[0]
     alpha = (score - highest.index_select(0, row)).exp_()
@@ -217,7 +218,7 @@ def _edge_softmax_backward(ctx, grad):  # type: ignore[no-untyped-def]
     alpha, ptr = ctx.saved_tensors
     product = alpha * grad
     total = _segment_sum(product, ptr)
-    return product - alpha * total.index_select(0, rows_of(ptr, alpha.size(0))), None
+    return product - alpha * total.index_select(0, ptr2index(ptr, alpha.size(0))), None
 
 
 _edge_softmax.register_autograd(_edge_softmax_backward, setup_context=_edge_softmax_setup)

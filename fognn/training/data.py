@@ -203,7 +203,7 @@ def _graphs(data: DataConfig, split: str) -> Any:
     if entry.generated:
         size = math.ceil(SPLIT_SIZES[entry.name][split] * data.fraction)
         options |= {"seed": data.seed, "num_graphs": size}
-        return entry.make(split=split, data=data.folder, **options)
+        return entry.make(split=split, **options)
     if data.name == PLAIN_ZINC:
         options["without_node_features"] = True
     graphs = entry.make(split=split, data=data.folder, **options)

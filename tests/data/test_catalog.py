@@ -7,7 +7,6 @@ from torch_geometric.datasets import ZINC as PygZINC  # noqa: N811
 from torch_geometric.datasets import GNNBenchmarkDataset
 
 from fognn.data.catalog import CATALOG, DatasetInfo, dataset_info, where
-from fognn.data.generators import SPLIT_SIZES
 from fognn.data.statistics import count, joined, statistics
 from fognn.utils.errors import FileError
 
@@ -130,11 +129,5 @@ def test_where(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_generated(cache: Path) -> None:
-    cluster = dataset_info("CLUSTER")
-    assert where(cluster) == "generated"
+    assert where(dataset_info("CLUSTER")) == "generated"
     assert not cache.exists()  # asking makes nothing
-    cluster.make(split="val", num_graphs=3)
-    assert where(cluster) == "generated"  # three graphs are not the split
-    for split, size in SPLIT_SIZES["CLUSTER"].items():
-        put(cache / "cluster" / "processed" / f"cluster-v1-seed0-{split}-{size}.pt")
-    assert where(cluster) == "cache"

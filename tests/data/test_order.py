@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DistributedSampler
 
-from fognn.data.loaders import epoch_order
+from fognn.data.loaders import EpochLoader
+from fognn.data.pack import random_order
 
 
 class Permuted(DistributedSampler):
@@ -27,12 +28,16 @@ class Permuted(DistributedSampler):
     epoch=st.integers(0, 2**64 - 1),
 )
 def test_ranks_share_an_epoch_as_with_distributed_sampler(size, world_size, shuffle, seed, epoch):
-    whole = epoch_order(size, shuffle, seed, epoch)
-    assert sorted(whole.tolist()) == list(range(size))
+    def order(*shared: int) -> list[int]:
+        loader = EpochLoader(size, 1, shuffle, seed, *shared)
+        loader.set_epoch(epoch)
+        return loader.order().tolist()
+
+    whole = order(0, 1)
+    assert sorted(whole) == list(range(size))
     for rank in range(world_size):
-        mine = epoch_order(size, shuffle, seed, epoch, rank, world_size)
-        sampler = Permuted(whole.tolist(), num_replicas=world_size, rank=rank)
-        assert mine.tolist() == list(sampler)
+        sampler = Permuted(whole, num_replicas=world_size, rank=rank)
+        assert order(rank, world_size) == list(sampler)
 
 
 def philox(counter: int, key: tuple[int, int]) -> list[int]:
@@ -49,18 +54,18 @@ def philox(counter: int, key: tuple[int, int]) -> list[int]:
 def test_order_is_that_of_the_published_generator():
     words = [word for counter in range(1, 6) for word in philox(counter, (12, 34))]
     order = sorted(range(20), key=words.__getitem__)
-    assert epoch_order(20, True, seed=12, epoch=34).tolist() == order
+    assert random_order(20, 12, 34).tolist() == order
 
 
 def test_order_is_fixed_for_all_time():
     # A change of these numbers breaks the resuming of every run that exists.
-    assert epoch_order(8, True, seed=0, epoch=0).tolist() == [0, 2, 1, 5, 4, 3, 6, 7]
-    assert epoch_order(8, True, seed=1, epoch=7).tolist() == [2, 1, 4, 7, 3, 5, 6, 0]
+    assert random_order(8, 0).tolist() == [0, 2, 1, 5, 4, 3, 6, 7]
+    assert random_order(8, 1, 7).tolist() == [2, 1, 4, 7, 3, 5, 6, 0]
 
 
 def test_each_place_gets_each_graph_equally_often():
     size, epochs = 5, 4000
-    orders = torch.stack([epoch_order(size, True, 0, epoch) for epoch in range(epochs)])
+    orders = torch.stack([random_order(size, 0, epoch) for epoch in range(epochs)])
     counts = torch.stack([(orders == graph).sum(0) for graph in range(size)])
     sd = math.sqrt(epochs * (1 / size) * (1 - 1 / size))
     assert (counts - epochs / size).abs().max() < 5 * sd

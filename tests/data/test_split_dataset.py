@@ -7,6 +7,7 @@ import torch
 import torch_geometric.transforms as T
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 
 from fognn.data import PATTERN
 from fognn.data.generators import generate_pattern
@@ -110,11 +111,8 @@ def test_pre_transform_with_other_settings_is_no_old_file(tmp_path):
 def test_flatten_sorts_edges_and_what_belongs_to_them(graphs):
     def tensors(n, edges):
         edge_index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).t()
-        return {
-            "x": torch.arange(n),
-            "edge_index": edge_index,
-            "edge_attr": 10 * edge_index[0] + edge_index[1],
-        }
+        edge_attr = 10 * edge_index[0] + edge_index[1]
+        return Data(x=torch.arange(n), edge_index=edge_index, edge_attr=edge_attr)
 
     flat, slices = flatten(tensors(n, edges) for n, edges in graphs)
     for at, (n, edges) in enumerate(graphs):

@@ -5,22 +5,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fognn.data.targets import Targets, cell_of, targets_from_cells, targets_from_tensors
+from fognn.data.targets import Targets, targets_from_cells, targets_from_tensors
 
 
 def found(task="auto", **columns):
     return targets_from_cells(columns, task)
 
 
-@pytest.mark.parametrize(
-    ("text", "cell"),
-    [
-        *(("1", 1.0), (" -2.5e3 ", -2500.0), ("yes", "yes"), ("high", "high"), ("inf", "inf")),
-        *((text, None) for text in ("", " ", "NaN", "N/A", "null", "None")),
-    ],
-)
-def test_cells(text, cell):
-    assert cell_of(text) == cell
+@pytest.mark.parametrize("text", ["", " ", "NaN", "N/A", "null", "None"])
+def test_gaps(text):
+    targets, y, bad = found(a=["1", text, "2.5"])
+    assert (targets.gaps, bad) == (1, {})
+    assert y[1].isnan()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +58,7 @@ def test_several_columns():
     assert str(targets) == "a, b: 2 columns of yes or no (classification), 1 missing"
     targets, y, _ = found(a=["1", "0"], b=["0", "2.5"])
     assert targets.kind == "values"
-    with pytest.raises(ValueError, match=r"column 'b' must hold yes or no .* got 2\.5"):
+    with pytest.raises(ValueError, match=r"column 'b' must hold yes or no .* got '2\.5'"):
         found("classification", a=["1", "0"], b=["0", "2.5"])
 
 
@@ -88,18 +84,24 @@ def test_all_missing():
     st.lists(st.text(max_size=4), min_size=1, max_size=6), st.sampled_from(["auto", "regression"])
 )
 def test_any_column_has_a_kind_unless_all_are_missing(texts, task):
-    if all(cell_of(text) is None for text in texts):
+    plain = [text.strip() for text in texts]
+    gaps = [text.lower() in ("", "na", "n/a", "nan", "null", "none") for text in plain]
+    if all(gaps):
         with pytest.raises(ValueError, match="column 'a'"):
             found(task, a=texts)
         return
     targets, y, bad = found(task, a=texts)
     assert len(y) == len(texts)
-    for row, text in enumerate(texts):
-        cell = cell_of(text)
+    for row, (text, gap) in enumerate(zip(plain, gaps, strict=True)):
         if targets.kind == "classes":
-            assert int(y[row]) == (-1 if cell is None else targets.classes.index(f"{cell:g}"))
+            assert int(y[row]) == (-1 if gap else targets.classes.index(f"{float(text):g}"))
+        elif row in bad:
+            assert not gap
+            assert math.isnan(y[row])
         else:
-            assert math.isnan(y[row]) == (cell is None or row in bad)
+            assert gap == math.isnan(y[row])
+            value = {"yes": 1, "no": 0, "true": 1, "false": 0}.get(text.lower(), text)
+            assert gap or y[row] == pytest.approx(float(value), rel=1e-6)
 
 
 @pytest.mark.parametrize(

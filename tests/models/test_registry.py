@@ -91,7 +91,7 @@ def test_feed_forward_blocks(name: str) -> None:
         assert same.state_dict().keys() == plain.state_dict().keys()
     net = create_model(name, TASK, channels=12, layers=3, ffn=1.5, dropout=0.1)
     assert [block.feed_forward.hidden for block in net.blocks] == [18] * 3
-    assert {block.feed_forward.dropout for block in net.blocks} == {0.1}
+    assert {block.feed_forward.dropout.p for block in net.blocks} == {0.1}
     own = 12 * 18 + 18 + 18 * 12 + 12 + 2 * 12
     assert count_parameters(net) == count_parameters(plain) + 3 * own
     out = net(torch.randn(5, 4), torch.tensor([[0, 1], [1, 2]]), torch.randn(2, 2))

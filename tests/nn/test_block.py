@@ -77,8 +77,8 @@ def test_no_node_at_all() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ValueError, match=r"Block: dropout must lie in \[0, 1\), got 1.0"):
-        Block(GCNConv(8, 8), 8, dropout=1.0)
+    with pytest.raises(ValueError, match=r"dropout .* between 0 and 1, but got 1\.5"):
+        Block(GCNConv(8, 8), 8, dropout=1.5)
     with pytest.raises(ValueError, match="Block: channels must be what the layer gives, got 9"):
         Block(GCNConv(8, 8), 9)(X, EDGE_INDEX)
     with pytest.raises(ValueError, match="Block: x must have 5 channels to be added"):

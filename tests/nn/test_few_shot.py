@@ -84,9 +84,9 @@ def test_image_encoder_of_the_paper() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ValueError, match=r"x must have shape \[batch, nodes, 7\], got \[5, 7\]"):
+    with pytest.raises(ValueError, match=r"x must have shape \[batch, nodes, 7\], .* got \[5, 7\]"):
         AdjacencyMLP(7)(torch.randn(5, 7))
-    with pytest.raises(ValueError, match="x must have at least 2 nodes a graph, got 1"):
+    with pytest.raises(ValueError, match="at least 2 nodes, got"):
         AdjacencyMLP(7)(torch.randn(3, 1, 7))
     with pytest.raises(ValueError, match=r"x must have shape \[batch, nodes, 7\]"):
         DenseFOG(7, 3, 2, 4)(torch.randn(3, 5, 6))
