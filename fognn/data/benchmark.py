@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from fognn.data.graph_files import check_graphs, separated
-from fognn.data.pyg_datasets import open_tsp, open_zinc
+from fognn.data.pyg_datasets import open_benchmark, open_zinc
 from fognn.data.sources import fetch, find
 from fognn.data.split_dataset import SplitDataset, Tensors, file_stamp, flatten, read_npz
 from fognn.utils import checks
@@ -143,7 +143,7 @@ class TSP(SplitDataset):
                 edge_attr=graph.edge_attr.float().reshape(-1, 1),
                 y=graph.y.long(),
             )
-            for graph in open_tsp(self.split, self._folder)
+            for graph in open_benchmark("TSP", self.split, self._folder)
         )
 
 

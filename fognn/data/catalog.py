@@ -46,8 +46,7 @@ class DatasetInfo:
 
     def open(self, split: str | None = None, data: str | Path | None = None) -> Any:
         r"""Opens one split; :obj:`None` for a dataset that has no splits."""
-        options: dict[str, Any] = {} if self.generated else {"data": data}
-        return self.make(**options) if split is None else self.make(split=split, **options)
+        return self.make(data=data) if split is None else self.make(split=split, data=data)
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))

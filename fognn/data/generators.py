@@ -2,15 +2,18 @@ r"""PATTERN and CLUSTER, generated: the same graphs from the same seed on every 
 :obj:`StochasticBlockModelDataset` depends on torch's generator and has no patterns)."""
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch_geometric.data import Data
 
 from fognn.data.pack import offsets
-from fognn.data.split_dataset import SplitDataset, Tensors
+from fognn.data.pyg_datasets import open_benchmark
+from fognn.data.split_dataset import SplitDataset, Tensors, flatten
 from fognn.utils import checks
 
 SPLIT_SIZES = {
@@ -183,15 +186,26 @@ class _SBM(SplitDataset):
         split: str = "train",
         seed: int = 0,
         num_graphs: int | None = None,
+        source: str = "generated",
+        data: str | Path | None = None,
         **kwargs: Any,
     ) -> None:
         name = type(self).__name__
+        checks.one_of(name, "source", source, ("generated", "official"))
         self._count = _checked(name, split, num_graphs, seed)
-        self.split, self.seed = split, seed
-        variant = f"{name.lower()}-v1-seed{seed}-{split}-{self._count}"
+        self.split, self.seed, self.source, self._folder = split, seed, source, data
+        made = f"seed{seed}" if source == "generated" else "official"
+        variant = f"{name.lower()}-v1-{made}-{split}-{self._count}"
         super().__init__(root, name.lower(), variant, **kwargs)
 
     def read(self) -> tuple[Tensors, Tensors]:
+        if self.source == "official":
+            graphs = open_benchmark(type(self).__name__, self.split, self._folder)
+            return flatten(
+                # PyG's file has the tokens one-hot.
+                Data(x=graph.x.argmax(1), edge_index=graph.edge_index, y=graph.y.long())
+                for graph in islice(graphs, self._count)
+            )
         made = type(self)._generate(self.split, self._count, self.seed)
         nodes, edges = offsets(torch.from_numpy(made.n)), offsets(torch.from_numpy(made.e))
         tensors = {key: torch.from_numpy(getattr(made, key)) for key in ("x", "edge_index", "y")}
@@ -215,6 +229,10 @@ class PATTERN(_SBM):
         seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
             every machine. (default: :obj:`0`)
         num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
+        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs
+            of :class:`~torch_geometric.datasets.GNNBenchmarkDataset`.
+            (default: :obj:`"generated"`)
+        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         **kwargs (optional): :obj:`transform` and :obj:`pre_transform` of
             :class:`~torch_geometric.data.InMemoryDataset`.
     """

@@ -59,12 +59,18 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
         return {key: kind(root=root, **arguments, **rest) for key, rest in choices.items()}
 
     folder = "-".join((kind.__name__, *arguments.values()))
-    found = _open_root(name, folder, kind, opened, data)
+    hint = f"put its raw files into pyg/{kind.__name__}, as PyG expects them there,"
+    found = _open_root(name, folder, kind, opened, data, hint)
     return {split: [part[i] for i in range(len(part))] for split, part in found.items()}
 
 
 def _open_root(
-    name: str, folder: str, kind: type[Any], opened: Callable[[str], Any], data: str | Path | None
+    name: str,
+    folder: str,
+    kind: type[Any],
+    opened: Callable[[str], Any],
+    data: str | Path | None,
+    hint: str,
 ) -> Any:
     r"""Opens a dataset of PyG with a function of the root folder: in the data folder, else in
     :obj:`folder` of the cache, where it is downloaded whole or not at all."""
@@ -80,8 +86,7 @@ def _open_root(
     except Exception as error:  # PyG raises whatever its network libraries do
         reason = f"{type(error).__name__}: {error}".partition("\n")[0].removeprefix("FileError: ")
         raise FileError(
-            f"{name} cannot be opened: {reason}; check the name and the network, or put its raw "
-            f"files into pyg/{kind.__name__}, as PyG expects them there, in "
+            f"{name} cannot be opened: {reason}; check the name and the network, or {hint} in "
             f"{given or 'a folder that FOGNN_DATA names'}"
         ) from error
 
@@ -150,12 +155,17 @@ class _Zinc(datasets.ZINC):
             retrieve(self.split_url.format(split), raw / f"{split}.index")
 
 
-def open_tsp(split: str, data: str | Path | None) -> Any:
-    r"""Returns the published graphs of TSP, which PyG has."""
-    kind, folder = datasets.GNNBenchmarkDataset, "GNNBenchmarkDataset-TSP"
-    return _open_root("TSP", folder, kind, lambda root: _Benchmark(root, "TSP", split), data)
+def open_benchmark(name: str, split: str, data: str | Path | None) -> Any:
+    r"""Returns the published graphs of PATTERN, CLUSTER or TSP, which PyG has."""
+    kind = datasets.GNNBenchmarkDataset
+    hint = f"unpack {kind.urls[name]} into pyg/GNNBenchmarkDataset/{name}/raw"
+    folder = f"GNNBenchmarkDataset-{name}"
+    return _open_root(name, folder, kind, lambda root: _Benchmark(root, name, split), data, hint)
 
 
 def open_zinc(split: str, data: str | Path | None) -> Any:
     r"""Returns the molecules of ZINC from PyG."""
-    return _open_root("ZINC", "ZINC", datasets.ZINC, lambda root: _Zinc(root, True, split), data)
+    kind = datasets.ZINC
+    index = kind.split_url.format("{train,val,test}")
+    hint = f"put zinc/zinc12k.npz, or the unpacked {kind.url} and {index} in pyg/ZINC/raw,"
+    return _open_root("ZINC", "ZINC", kind, lambda root: _Zinc(root, True, split), data, hint)

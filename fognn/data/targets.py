@@ -54,6 +54,8 @@ def targets_from_cells(
       with ``task="classification"``, each different number or text of a column is a class.
     * Values: all other columns of numbers, and with ``task="regression"`` any numbers.
 
+    A single column of lists, such as ``[0, 1, 1]``, is taken as several columns.
+
     Returns:
         The targets; the values, NaN for gaps, ``[rows]`` or ``[rows, columns]`` (int64 for classes,
         -1 for gaps); and for each row that does not fit, by its number, the reason.
@@ -64,6 +66,10 @@ def targets_from_cells(
     cells = pd.DataFrame(columns).apply(lambda column: column.str.strip())
     lower = cells.apply(lambda column: column.str.lower())
     gap = lower.isin(_GAPS)
+    lists = lower.apply(lambda column: column.str.startswith("["))
+    if len(cells.columns) == 1 and lists.any(axis=None) and (lists | gap).all(axis=None):
+        (name,) = cells
+        return targets_from_cells(_split_lists(name, cells[name].tolist()), task)
     numbers = lower.replace(_WORDS).map(_finite)
     names, gaps = tuple(cells), int(gap.to_numpy().sum())
     if gap.all(axis=None):
@@ -95,6 +101,18 @@ def targets_from_cells(
     y[list(bad)] = math.nan
     kind = "yes/no" if yes_no and task != "regression" else "values"
     return Targets(kind, len(names), names, gaps=gaps), y[:, 0] if len(names) == 1 else y, bad
+
+
+def _split_lists(name: str, texts: Sequence[str]) -> dict[str, list[str]]:
+    r"""Returns the columns of a column of lists, of which some are missing."""
+    rows = [text.strip("[]").split(",") if text.startswith("[") else [] for text in texts]
+    width = max(map(len, rows))
+    for number, row in enumerate(rows):
+        if row and len(row) != width:
+            raise ValueError(
+                f"column {name!r}, row {number} must have {width} values, got {len(row)}"
+            )
+    return {f"{name}_{n}": [row[n] if row else "" for row in rows] for n in range(width)}
 
 
 def _finite(text: str) -> float:

@@ -5,7 +5,7 @@ from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.norms import as_norm, can_fuse, update_running_statistics
-from fognn.ops import Adjacency, gated_edges, gated_sum, kernels, stacked
+from fognn.ops import Adjacency, gated_edges, gated_sum, kernels, segment_sum, stacked
 from fognn.utils import checks
 
 
@@ -76,7 +76,6 @@ class GatedGCNConv(GraphLayer):
     def forward(
         self, x: Tensor | PairTensor, edge_index: Adj, edge_attr: Tensor
     ) -> Tensor | tuple[Tensor, Tensor]:
-        self.refuse_mask()
         dtype = self.lin_A.weight.dtype
         source, target, adj = self.inputs(x, edge_index, self.channels, dtype)
         checks.features("GatedGCNConv", "edge_attr", edge_attr, self.channels, dtype)
@@ -84,7 +83,7 @@ class GatedGCNConv(GraphLayer):
             checks.per_edge("GatedGCNConv", "edge_attr", edge_attr, adj.num_edges)
             edge_attr = adj.sort(edge_attr)
 
-        fuse = self.gate == "before" and can_fuse(self.norm_e)
+        fuse = self.gate == "before" and can_fuse(self.norm_e) and not self.explain
         tensors = (source, target, edge_attr, self.lin_C.weight)
         if fuse and adj.num_edges and kernels.has_loops(*tensors):
             out, e = self._fused(adj, source, target, edge_attr)
@@ -118,10 +117,19 @@ class GatedGCNConv(GraphLayer):
         hat = hat + self.lin_B(source).index_select(0, adj.source)
         of_source, of_target = self.lin_V(source), self.lin_U(target)
         if self.gate == "before" and not self.edge_output:
-            return of_target + gated_sum(adj, hat, of_source), None
+            return of_target + self._gated_sum(adj, hat, of_source), None
         normed = self.norm_e(hat).relu()
         gate = hat if self.gate == "before" else normed
-        return of_target + gated_sum(adj, gate, of_source), e + normed
+        return of_target + self._gated_sum(adj, gate, of_source), e + normed
+
+    def _gated_sum(self, adj: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
+        mask = self.masked(adj)
+        if mask is None:
+            return gated_sum(adj, gate, x)
+        # The mask scales messages, and not what they are divided by, as in PyG's attention.
+        sigma = gate.sigmoid()
+        messages = sigma * mask.to(x.dtype).unsqueeze(1) * x.index_select(0, adj.source)
+        return segment_sum(adj.ptr, messages) / (segment_sum(adj.ptr, sigma) + 1e-6)
 
     def __repr__(self) -> str:
         widths = f"{self.channels}, {self.out_channels}"

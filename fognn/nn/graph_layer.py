@@ -114,12 +114,6 @@ class GraphLayer(MessagePassing):
         mask = mask.to(weight.dtype)
         return weight * (mask if weight.dim() == 1 else mask.unsqueeze(1))
 
-    def refuse_mask(self) -> None:
-        r"""Raises if the layer is being explained, for one whose sums have no weights."""
-        if self._explain is True:
-            name = type(self).__name__
-            raise NotImplementedError(f"{name} has no edge weights that an explainer could mask")
-
     def propagate(self, *args: Any, **kwargs: Any) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no propagate")
 

@@ -14,9 +14,11 @@ from fognn.ops import Norm
 
 
 def can_fuse(norm: BatchNorm) -> bool:
-    """Whether an operator can compute the norm. A synchronised norm, or a user's own, must be
-    called itself."""
-    return type(norm) is BatchNorm and type(norm.module) is BatchNorm1d
+    """Whether an operator can compute the norm: it is torch's own with parameters and running
+    statistics. A synchronised norm, or a user's own, must be called itself."""
+    if type(norm) is not BatchNorm or type(norm.module) is not BatchNorm1d:
+        return False
+    return norm.module.affine and norm.module.track_running_stats and norm.allow_single_element
 
 
 def as_norm(norm: BatchNorm, count: int) -> Norm:
@@ -39,8 +41,11 @@ def update_running_statistics(norm: BatchNorm, mean: Any, var: Any, count: int) 
 @torch.no_grad()
 def _update(module: Any, mean: Tensor, var: Tensor) -> None:
     module.num_batches_tracked.add_(1)
+    momentum = module.momentum
+    if momentum is None:  # a cumulative average
+        momentum = 1.0 / float(module.num_batches_tracked)
     for running, new in ((module.running_mean, mean), (module.running_var, var)):
-        running.lerp_(new.to(running.dtype), module.momentum)
+        running.lerp_(new.to(running.dtype), momentum)
 
 
 class Repeats(NamedTuple):
@@ -56,12 +61,18 @@ class Repeats(NamedTuple):
 
 
 def repeated_norm(norm: Any, x: Tensor, repeats: Repeats) -> Tensor:
-    r"""Returns the output of a BatchNorm for the distinct rows of a batch. Output, gradients and
-    running statistics are those of the batch in which each row is repeated."""
+    r"""Returns the output of a BatchNorm for the distinct rows of a batch, ``[N, C]`` or
+    ``[N, C, H, W]``.
+
+    Output, gradients and running statistics are those of the batch in which each row is repeated,
+    where the gradient of an output row is the sum over its repetitions.
+    """
     if not norm.training or max(repeats.counts) == 1:
         return norm(x)
     inner: Any = norm.module if type(norm) is BatchNorm else norm
-    if type(inner) not in (BatchNorm1d, BatchNorm2d) or x.dtype != inner.running_mean.dtype:
+    known = type(inner) in (BatchNorm1d, BatchNorm2d) and inner.affine
+    known = known and inner.track_running_stats
+    if not known or x.dtype != inner.running_mean.dtype:
         # A synchronised norm, or a user's own, or mixed precision.
         counts = torch.tensor(repeats.counts).repeat_interleave(torch.tensor(repeats.sizes))
         first = counts.cumsum(0) - counts

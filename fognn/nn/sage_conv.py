@@ -5,7 +5,7 @@ from torch_geometric.nn import Linear
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
-from fognn.ops import Adjacency, segment_sum, spmm
+from fognn.ops import Adjacency, spmm
 from fognn.utils import checks
 
 
@@ -76,37 +76,35 @@ class SAGEConv(GraphLayer):
         edge_index: Adj,
         edge_attr: OptTensor = None,
     ) -> Tensor:
-        self.refuse_mask()
         dtype = self.lin_U.weight.dtype
         source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
         edges = self.edge_features(adj, edge_attr, dtype)
         if edges is not None and self.lin_e is not None:
             edges = self.lin_e(edges)
         if self.lin_P is None:
-            return self.lin_U(torch.cat([target, self._mean(adj, source, edges)], dim=1))
+            return self.lin_U(torch.cat([target, self._aggregate(adj, source, edges)], dim=1))
         h = self.lin_P(source)
-        pooled = h.relu_() if edges is None else h.relu()
-        neighbours = self._max(adj, h, pooled, edges)
+        if edges is None:
+            neighbours = self._aggregate(adj, h.relu_())
+        else:  # ReLU(P (x_u + e)) from P x_u and P e
+            neighbours = self._aggregate(adj, h, linear(edges, self.lin_P.weight))
         if not self.benchmark:
             return self.lin_U(torch.cat([target, neighbours], dim=1))
-        centre = pooled if source is target else self.lin_P(target).relu()
+        centre = h.relu() if source is target else self.lin_P(target).relu()
         return normalize(self.lin_U(torch.cat([centre, neighbours], dim=1))).relu()
 
-    def _mean(self, adj: Adjacency, x: Tensor, edges: OptTensor) -> Tensor:
-        if edges is None:
-            return spmm(adj, x, reduce="mean")
-        degree = adj.ptr.diff().clamp(min=1).to(x.dtype).unsqueeze(1)
-        return (spmm(adj, x) + segment_sum(adj.ptr, edges)) / degree
-
-    def _max(self, adj: Adjacency, h: Tensor, pooled: Tensor, edges: OptTensor) -> Tensor:
-        """The maximum over edges of ReLU(P (x_u + e)), from P x_u, its ReLU, and e."""
-        if edges is None:
-            return spmm(adj, pooled, reduce="max")
-        assert self.lin_P is not None
-        shift = linear(edges, self.lin_P.weight)
-        message = (h.index_select(0, adj.source) + shift).relu_()
+    def _aggregate(self, adj: Adjacency, x: Tensor, edges: OptTensor = None) -> Tensor:
+        mask = self.masked(adj)
+        if edges is None and mask is None:
+            return spmm(adj, x, reduce=self.aggr)
+        message = x.index_select(0, adj.source)
+        if edges is not None:
+            message = message + edges
+            message = message.relu_() if self.aggr == "max" else message
+        if mask is not None:
+            message = message * mask.to(message.dtype).unsqueeze(1)
         every = torch.arange(adj.num_edges, dtype=adj.ptr.dtype, device=adj.ptr.device)
-        return spmm(Adjacency(adj.ptr, every), message, reduce="max")
+        return spmm(Adjacency(adj.ptr, every), message, reduce=self.aggr)
 
     def __repr__(self) -> str:
         widths = f"{self.in_channels}, {self.out_channels}"

@@ -30,6 +30,8 @@ class WithFOG(GraphLayer):
         out_channels (int or FOG): Size of FOG's part of the output, or a :class:`FOG`. FOG's
             input size is the layer's :obj:`in_channels`, or for GIN and GINE that of their
             :obj:`nn`; if the layer has none, FOG derives it from the first input.
+        use_edge_weight (bool, optional): If set to :obj:`False`, FOG ignores :obj:`edge_weight`.
+            (default: :obj:`True`)
 
     Example::
 
@@ -37,7 +39,7 @@ class WithFOG(GraphLayer):
         x = conv(x, edge_index)  # 64 channels: 32 of FOG, 32 of GAT
     """
 
-    def __init__(self, conv: Module, out_channels: int | FOG) -> None:
+    def __init__(self, conv: Module, out_channels: int | FOG, use_edge_weight: bool = True) -> None:
         super().__init__()
         if not isinstance(conv, Module):
             raise ValueError(
@@ -55,6 +57,7 @@ class WithFOG(GraphLayer):
             out_channels = FOG(_in_channels(conv), out_channels)
         self.conv = conv
         self.fog = out_channels
+        self.use_edge_weight = use_edge_weight
         self._names = names
 
     @property
@@ -73,7 +76,7 @@ class WithFOG(GraphLayer):
             x = x if isinstance(x, Tensor) else (x[1], x[0])
             if edge_index.layout == torch.strided:  # of a sparse one the layer raises
                 edge_index = edge_index.flip(0)
-        of_edges = {"edge_weight": given.get("edge_weight")}
+        of_edges = {"edge_weight": given.get("edge_weight")} if self.use_edge_weight else {}
         if self.fog.edge_dim is not None:
             of_edges["edge_attr"] = given.get("edge_attr")
         p = self.fog(x, edge_index, **of_edges)

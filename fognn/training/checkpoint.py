@@ -4,6 +4,7 @@ import math
 import zipfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -187,7 +188,7 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
 
     Args:
         run, checkpoint: As in :func:`fognn.load`.
-        folder (str): The folder to write, new or empty.
+        folder (str): The folder to write, new or empty. It is written whole or not at all.
     """
     folder = user_path(folder)
     if folder.is_file() or any(folder.glob("*")):
@@ -203,5 +204,11 @@ def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -
         split = "val" if result.test is None else "test"
         score = result.metrics[f"{split}/{result.metric}"]
         text += f" {split.capitalize()} {result.metric.replace('_', ' ')}: {score:.4f}."
-    exported.save_pretrained(folder, f"{name} for {data}", text)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".tmp-", dir=folder.parent) as temporary:
+        whole = Path(temporary, folder.name)
+        exported.save_pretrained(whole, f"{name} for {data}", text)
+        if folder.exists():
+            folder.rmdir()
+        whole.rename(folder)
     return folder

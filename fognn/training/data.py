@@ -81,7 +81,9 @@ class RunData:
             return []
         found = user_splits(self.config, self.user)
         sizes = ", ".join(f"{len(items):,} {split}" for split, items in found.items())
-        return [*self.user.notes, f"split: {sizes}"]
+        count = self.user.num_splits
+        of = f" (number {self.config.fold or 1} of {count})" if count > 1 else ""
+        return [*self.user.notes, f"split: {sizes}{of}"]
 
     def loader(self, split: str, rank: int = 0, world_size: int = 1) -> Any:
         r"""Returns the loader of a split: ``"train"``, shuffled, of which each rank loads a part of

@@ -165,7 +165,8 @@ def _train(
             if not math.isfinite(val_scores["loss"]):
                 # It may pass: running statistics lag behind while the rate is high.
                 whole = all(value.isfinite().all() for value in net.state_dict().values())
-                if state.stopped or not whole:
+                passed = any(math.isfinite(row["val_loss"]) for row in state.history)
+                if state.stopped or not whole or (epoch >= 10 and not passed):
                     what = f"validation loss after epoch {epoch + 1}"
                     raise _diverged(what, val_scores["loss"], lr)
 

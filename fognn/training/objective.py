@@ -111,7 +111,7 @@ class Meter:
     ) -> None:
         self.fabric, self.queries = fabric, queries
         self.kind = {"l1": "values", "mse": "values", "bce": "yes/no"}.get(training.loss, "classes")
-        self.ranking = training.metric in RANKING
+        self.name, self.ranking = training.metric, training.metric in RANKING
         self.scale = 100.0 if "accuracy" in training.metric else 1.0
         answers = 2 if self.kind == "yes/no" else classes
         self.metric = _metric(training.metric, answers).to(fabric.device)
@@ -163,7 +163,7 @@ class Meter:
     def compute(self) -> dict[str, float]:
         r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
         ranks; for few-shot images also the half-width of the 95 % ``"interval"`` over episodes; and
-        as ``"majority"`` the metric again, if all answers are the most frequent class."""
+        as ``"majority"`` the metric again, if always the most frequent class would have it, too."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
             # A rank may have had no batch, of which torchmetrics warns; the others have some.
@@ -177,7 +177,8 @@ class Meter:
             scores["interval"] = 100 * 1.96 * math.sqrt(variance / count)
             return scores
         answers, targets = _sum(self.counts, self.fabric)
-        if answers.count_nonzero() == 1 and answers.argmax() == targets.argmax():
+        constant = answers.count_nonzero() == 1 and answers.argmax() == targets.argmax()
+        if constant or (self.name == "roc_auc" and abs(items - 0.5) < 1e-6):
             scores["majority"] = items
         return scores
 

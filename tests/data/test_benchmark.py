@@ -1,4 +1,4 @@
-"""PATTERN, CLUSTER, ZINC and TSP: generated, prepared, and those that PyG has."""
+"""PATTERN, CLUSTER, ZINC and TSP: generated, prepared, and the published graphs of PyG."""
 
 import os
 import pickle
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.datasets import GNNBenchmarkDataset
 from torch_geometric.loader import DataLoader
-from torch_geometric.utils import to_networkx
+from torch_geometric.utils import to_dense_adj, to_networkx
 
 from fognn.data import CLUSTER, PATTERN, TSP, ZINC, benchmark, generate_cluster, generate_pattern
 from fognn.data.benchmark import neighbour_graph
@@ -27,11 +27,9 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "argument", "value"),
     [
-        (PATTERN, "split", "dev"),
-        (PATTERN, "seed", -1),
-        (PATTERN, "num_graphs", 0),
-        (ZINC, "split", "dev"),
-        (TSP, "split", "dev"),
+        *((PATTERN, name, value) for name, value in (("split", "dev"), ("seed", -1))),
+        *((PATTERN, name, value) for name, value in (("num_graphs", 0), ("source", "pickle"))),
+        *((ZINC, "split", "dev"), (TSP, "split", "dev")),
     ],
 )
 def test_bad_arguments(tmp_path, kind, argument, value):
@@ -68,20 +66,49 @@ def test_equals_generator(tmp_path, dataset, generate, tokens, classes):
     assert len(dataset(tmp_path, num_graphs=1)) == 1
 
 
+def ring(n, shift, tokens=3):
+    """A ring, its edges in a random order."""
+    src = torch.cat([torch.arange(n), (torch.arange(n) + 1) % n])
+    dst = torch.cat([(torch.arange(n) + 1) % n, torch.arange(n)])
+    return {
+        "x": torch.eye(tokens)[torch.arange(n) % tokens],
+        "edge_index": torch.stack([src, dst])[:, torch.randperm(2 * n)],
+        "y": (torch.arange(n) + shift) % 2,
+    }
+
+
 def write_official(folder, name, splits):
     """Writes the raw file of PyG's GNNBenchmarkDataset into a data folder."""
     path = folder / "pyg" / "GNNBenchmarkDataset" / name / "raw" / f"{name}_v2.pt"
     path.parent.mkdir(parents=True)
     torch.save(splits, path)
+    return str(folder / "pyg" / "GNNBenchmarkDataset")
 
 
-@pytest.mark.parametrize("kind", [TSP, ZINC])
-def test_without_network(tmp_path, monkeypatch, kind):
+@pytest.mark.parametrize(("dataset", "tokens"), [(PATTERN, 3), (CLUSTER, 7)])
+def test_official_graphs_are_those_of_pyg(tmp_path, dataset, tokens):
+    splits = [[ring(5, 0, tokens), ring(9, 1, tokens)], [ring(6, 0, tokens)], [ring(7, 1, tokens)]]
+    root = write_official(tmp_path, dataset.__name__, splits)
+    for split, count in (("train", 2), ("val", 1), ("test", 1)):
+        mine = dataset(tmp_path, split, num_graphs=count, source="official", data=tmp_path)
+        theirs = GNNBenchmarkDataset(root, dataset.__name__, split)
+        assert len(mine) == len(theirs)
+        for one, other in zip(mine, theirs, strict=True):
+            assert torch.equal(one.x, other.x.argmax(1))
+            assert torch.equal(one.y, other.y)
+            assert torch.equal(*(to_dense_adj(data.edge_index) for data in (one, other)))
+            assert (one.edge_index[1] * one.num_nodes + one.edge_index[0]).diff().gt(0).all()
+    assert len(dataset(tmp_path, "train", num_graphs=1, source="official", data=tmp_path)) == 1
+
+
+@pytest.mark.parametrize("name", ["CLUSTER", "TSP", "ZINC"])
+def test_without_network(tmp_path, monkeypatch, name):
     """One line that says what to fetch and where to put it, and nothing is left behind."""
-    monkeypatch.setitem(GNNBenchmarkDataset.urls, "TSP", "http://127.0.0.1:1/x.zip")
+    monkeypatch.setitem(GNNBenchmarkDataset.urls, name, "http://127.0.0.1:1/x.zip")
     monkeypatch.setattr("torch_geometric.datasets.ZINC.url", "http://127.0.0.1:1/x.zip")
-    with pytest.raises(FileError, match=r"x\.zip.*no connection.*FOGNN_DATA") as error:
-        kind()
+    open_it = {"CLUSTER": lambda: CLUSTER(source="official"), "TSP": TSP, "ZINC": ZINC}[name]
+    with pytest.raises(FileError, match=r"no connection.*x\.zip.*FOGNN_DATA") as error:
+        open_it()
     assert "\n" not in str(error.value)
     files = {path.suffix for path in (tmp_path / "cache").rglob("*") if path.is_file()}
     assert files == {".lock"}

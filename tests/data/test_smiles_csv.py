@@ -76,6 +76,21 @@ def test_gaps_and_short_lines(tmp_path):
     assert table.targets.gaps == 6
 
 
+def test_labels_that_are_lists(tmp_path):
+    """Ten in one column, as in published molecule tables, are ten targets."""
+    lines = [f'{"C" * (n + 1)},"{[(n >> bit) & 1 for bit in range(10)]}"' for n in range(40)]
+    path = write(tmp_path, "\n".join(["smiles,labels", *lines, "CCO,"]))
+    table = read_molecules(path, target_column="labels")
+    assert (table.targets.kind, table.targets.columns) == ("yes/no", 10)
+    assert table.targets.names[:2] == ("labels_0", "labels_1")
+    assert table.graphs[5].y.tolist() == [[1, 0, 1, 0, 0, 0, 0, 0, 0, 0]]
+    assert table.unlabelled == 1
+    with pytest.raises(ValueError, match="'labels', row 1 must have 2 values"):
+        read_molecules(
+            write(tmp_path, 'smiles,labels\nC,"[0, 1]"\nC,[1]\n'), target_column="labels"
+        )
+
+
 def test_columns_with_commas(tmp_path):
     path = write(tmp_path, 'smiles,"a,b",c,a\nC,1,2,3\n')
     assert read_molecules(path, target_column="a,b").targets.names == ("a,b",)

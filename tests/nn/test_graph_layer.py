@@ -41,11 +41,17 @@ def twin_of(ours: Module) -> Module:
         theirs.lin.weight = ours.lin.weight
         theirs.att_src.data = ours.att_src.data.unsqueeze(0)
         theirs.att_dst.data = ours.att_dst.data.unsqueeze(0)
-    else:
+    elif isinstance(ours, GINConv):
         mlp = Sequential(Linear(C, 5), copy.deepcopy(ours.norm), ReLU(), Linear(5, 5))
         theirs = pyg.GINConv(mlp)  # which draws the weights anew
         mlp[0].load_state_dict(ours.lin_V.state_dict())
         mlp[3].load_state_dict(ours.lin_U.state_dict())
+    else:
+        theirs = pyg.SAGEConv(C, 5, aggr=ours.aggr, project=ours.aggr == "max")
+        theirs.lin_r.weight.data, theirs.lin_l.weight.data = ours.lin_U.weight.data.split(C, 1)
+        theirs.lin_l.bias = ours.lin_U.bias
+        if ours.lin_P is not None:
+            theirs.lin.load_state_dict(ours.lin_P.state_dict())
     return theirs.double()
 
 
@@ -56,8 +62,10 @@ def twin_of(ours: Module) -> Module:
         lambda: GCNConv(C, 5),
         lambda: GATConv(C, 3, heads=2),
         lambda: GINConv(C, 5),
+        lambda: SAGEConv(C, 5),
+        lambda: SAGEConv(C, 5, aggr="mean"),
     ],
-    ids=["GCN", "GAT", "GIN"],
+    ids=["GCN", "GAT", "GIN", "SAGE-max", "SAGE-mean"],
 )
 def test_a_mask_does_what_it_does_to_pygs_layer(make, sigmoid: bool) -> None:
     torch.manual_seed(0)
@@ -91,12 +99,24 @@ def test_a_mask_is_an_edge_weight_of_fog(weighted: bool) -> None:
     torch.testing.assert_close(out, expected, **CLOSE)
 
 
-@pytest.mark.parametrize("conv", [SAGEConv(C, 5), GatedGCNConv(C)])
-def test_a_layer_without_edge_weights_takes_no_mask(conv: Module) -> None:
+@pytest.mark.parametrize("gate", ["before", "after"])
+def test_a_mask_of_gated_gcn_equals_a_loop(gate: str) -> None:
+    torch.manual_seed(0)
+    conv = GatedGCNConv(C, gate=gate).double().eval()
     x, edge_index, mask = graph()
+    e = torch.randn(EDGES, C).double()
+    top, bottom = torch.zeros(NODES, C).double(), torch.full((NODES, C), 1e-6).double()
+    for i, (u, v) in enumerate(edge_index.t().tolist()):
+        hat = conv.lin_A(x[v]) + conv.lin_B(x[u]) + conv.lin_C(e[i])
+        sigma = hat if gate == "before" else conv.norm_e(hat.unsqueeze(0))[0].relu()
+        top[v] += mask[i].sigmoid() * sigma.sigmoid() * conv.lin_V(x[u])
+        bottom[v] += sigma.sigmoid()
+    plain, new = conv(x, edge_index, e)
     set_masks(conv, mask, edge_index)
-    with pytest.raises(NotImplementedError, match="has no edge weights"):
-        conv(x.float(), edge_index, torch.randn(EDGES, C))
+    out, new_too = conv(x, edge_index, e)
+    torch.testing.assert_close(out, conv.lin_U(x) + top / bottom, **CLOSE)
+    torch.testing.assert_close(new_too, new)
+    assert not torch.allclose(out, plain)
 
 
 class Net(Module):
@@ -145,12 +165,11 @@ def test_gnn_explainer_finds_the_edge_that_fog_uses() -> None:
     torch.testing.assert_close(full, net(x, edge_index))
 
 
-@pytest.mark.parametrize("edge_features", [False, True])
-def test_a_network_by_name_takes_a_mask_in_the_users_order(edge_features: bool) -> None:
+@pytest.mark.parametrize("name", ["gcn+fog", "gatedgcn-e+fog"])
+def test_a_network_by_name_takes_a_mask_in_the_users_order(name: str) -> None:
     torch.manual_seed(0)
     task = Task("node", 2, node_channels=C, edge_channels=3)
-    settings = {"channels": 8, "layers": 2, "edge_features": edge_features}
-    net = create_model("gcn+fog", task, **settings).double().eval()
+    net = create_model(name, task, channels=8, layers=2).double().eval()
     x, edge_index, mask = graph()
     e = torch.randn(EDGES, 3).double()
     order = torch.argsort(edge_index[1], stable=True)

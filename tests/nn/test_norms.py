@@ -55,9 +55,9 @@ def check(norm: Module, x: Tensor, repeats: Repeats) -> None:
 blocks = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=3)
 
 
-@given(blocks, st.integers(1, 4), st.booleans(), st.sampled_from([0.1, 0.9]))
+@given(blocks, st.integers(1, 4), st.booleans(), st.sampled_from([0.1, 0.9, None]))
 def test_rows_stand_for_their_repetitions(
-    given_blocks: list[tuple[int, int]], channels: int, images: bool, momentum: float
+    given_blocks: list[tuple[int, int]], channels: int, images: bool, momentum: float | None
 ) -> None:
     repeats = Repeats(*map(tuple, zip(*given_blocks, strict=True)))
     rows = sum(size * count for size, count in given_blocks)
@@ -71,12 +71,16 @@ def test_rows_stand_for_their_repetitions(
     check(norm, torch.randn(sum(repeats.sizes), *shape, dtype=torch.float64), repeats)
 
 
-def test_other_norms() -> None:
+@pytest.mark.parametrize("affine", [True, False])
+def test_other_norms(affine: bool) -> None:
     repeats = Repeats((3, 2), (2, 5))
-    check(BatchNorm(4).double(), torch.randn(5, 4, dtype=torch.float64), repeats)
+    x = torch.randn(5, 4, dtype=torch.float64)
+    check(BatchNorm(4, affine=affine).double(), x.clone(), repeats)
+    check(BatchNorm1d(4, affine=affine).double(), x.clone(), repeats)
+    check(BatchNorm1d(4, track_running_stats=False).double(), x.clone(), repeats)
     images = torch.randn(5, 4, 3, 3, dtype=torch.float64)
     # Any other norm is called with all repetitions.
-    check(InstanceNorm2d(4).double(), images, repeats)
+    check(InstanceNorm2d(4, affine=affine).double(), images, repeats)
 
 
 def test_evaluation_needs_no_repetitions() -> None:
@@ -88,11 +92,12 @@ def test_evaluation_needs_no_repetitions() -> None:
     assert all(torch.equal(before[name], value) for name, value in norm.state_dict().items())
 
 
+@pytest.mark.parametrize("momentum", [0.1, None])
 @pytest.mark.parametrize("rows", [1, 2, 7])
 @pytest.mark.parametrize("training", [True, False])
-def test_does_what_the_norm_itself_does(rows: int, training: bool) -> None:
+def test_does_what_the_norm_itself_does(momentum, rows: int, training: bool) -> None:
     torch.manual_seed(0)
-    theirs = BatchNorm(3, allow_single_element=True).train(training)
+    theirs = BatchNorm(3, momentum=momentum, allow_single_element=True).train(training)
     ours = deepcopy(theirs)
     for _ in range(3):
         q = torch.randn(rows, 3) + 1
@@ -108,6 +113,9 @@ def test_does_what_the_norm_itself_does(rows: int, training: bool) -> None:
 
 def test_a_norm_that_only_itself_can_compute() -> None:
     assert can_fuse(BatchNorm(3, allow_single_element=True))
+    assert not can_fuse(BatchNorm(3))  # raises for a single row
+    assert not can_fuse(BatchNorm(3, affine=False, allow_single_element=True))
     norm = BatchNorm(3, allow_single_element=True)
-    norm.module = SyncBatchNorm(3)
-    assert not can_fuse(norm)
+    for other in (BatchNorm1d(3, track_running_stats=False), SyncBatchNorm(3)):
+        norm.module = other
+        assert not can_fuse(norm)

@@ -119,15 +119,19 @@ def test_any_conv_of_pyg(name: str) -> None:
     both.reset_parameters()
 
 
-def test_edge_weights_of_fog() -> None:
+def test_edge_weights_of_fog_have_a_switch() -> None:
     x, edge_index = torch.randn(NODES, C), torch.randint(0, NODES, (2, EDGES))
     weight = torch.rand(EDGES)
     for conv in (pyg.GraphConv(C, 6), pyg.SAGEConv(C, 6)):  # the second takes none
         fog = FOG(C, 5, 3, 2).eval()
-        both = WithFOG(conv, fog).eval()
-        out = both(x, edge_index, edge_weight=weight)
+        weighted, plain = WithFOG(conv, fog), WithFOG(conv, fog, use_edge_weight=False)
+        out = weighted.eval()(x, edge_index, edge_weight=weight)
         torch.testing.assert_close(out[:, :5], fog(x, edge_index, weight))
-        torch.testing.assert_close(both(x, edge_index)[:, :5], fog(x, edge_index))
+    out = plain.eval()(x, edge_index)
+    torch.testing.assert_close(out[:, :5], fog(x, edge_index))
+    graph_conv = WithFOG(pyg.GraphConv(C, 6), fog, use_edge_weight=False).eval()
+    out = graph_conv(x, edge_index, edge_weight=weight)
+    torch.testing.assert_close(out[:, :5], fog(x, edge_index))
 
 
 @pytest.mark.parametrize("bipartite", [False, True])
