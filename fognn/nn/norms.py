@@ -39,8 +39,11 @@ def update_running_statistics(norm: BatchNorm, mean: Any, var: Any, count: int) 
 @torch.no_grad()
 def _update(module: Any, mean: Tensor, var: Tensor) -> None:
     module.num_batches_tracked.add_(1)
+    momentum = module.momentum
+    if momentum is None:  # a cumulative average, which training ends with
+        momentum = 1.0 / float(module.num_batches_tracked)
     for running, new in ((module.running_mean, mean), (module.running_var, var)):
-        running.lerp_(new.to(running.dtype), module.momentum)
+        running.lerp_(new.to(running.dtype), momentum)
 
 
 class Repeats(NamedTuple):

@@ -55,9 +55,9 @@ def check(norm: Module, x: Tensor, repeats: Repeats) -> None:
 blocks = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=3)
 
 
-@given(blocks, st.integers(1, 4), st.booleans(), st.sampled_from([0.1, 0.9]))
+@given(blocks, st.integers(1, 4), st.booleans(), st.sampled_from([0.1, 0.9, None]))
 def test_rows_stand_for_their_repetitions(
-    given_blocks: list[tuple[int, int]], channels: int, images: bool, momentum: float
+    given_blocks: list[tuple[int, int]], channels: int, images: bool, momentum: float | None
 ) -> None:
     repeats = Repeats(*map(tuple, zip(*given_blocks, strict=True)))
     rows = sum(size * count for size, count in given_blocks)
@@ -88,11 +88,12 @@ def test_evaluation_needs_no_repetitions() -> None:
     assert all(torch.equal(before[name], value) for name, value in norm.state_dict().items())
 
 
+@pytest.mark.parametrize("momentum", [0.1, None])
 @pytest.mark.parametrize("rows", [1, 2, 7])
 @pytest.mark.parametrize("training", [True, False])
-def test_does_what_the_norm_itself_does(rows: int, training: bool) -> None:
+def test_does_what_the_norm_itself_does(momentum, rows: int, training: bool) -> None:
     torch.manual_seed(0)
-    theirs = BatchNorm(3, allow_single_element=True).train(training)
+    theirs = BatchNorm(3, momentum=momentum, allow_single_element=True).train(training)
     ours = deepcopy(theirs)
     for _ in range(3):
         q = torch.randn(rows, 3) + 1
