@@ -79,7 +79,7 @@ def targets_from_cells(
     if len(names) == 1 and not yes_no and task != "regression":
         (name,) = names
         plain = cells[name].map(_finite)  # one number, such as 1 and 1.0, is one class
-        keys = cells[name].where(plain.isna(), plain.map("{:g}".format))
+        keys = cells[name].where(plain.isna(), plain.map("{:.15g}".format))
         classes = _classes(name, keys, ~gap[name], plain, task == "classification")
         if classes:
             place = {key: number for number, key in enumerate(classes)}

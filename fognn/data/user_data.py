@@ -178,14 +178,22 @@ class UserData:
                     f"{self.name}: the {split} split must have at least one graph, or node with a "
                     "label, got none"
                 )
+        ys = {split: self.targets_of(items) for split, items in splits.items()}
         if self.targets.kind == "yes/no":
             if len(self.constant_columns(splits["train"])) == self.targets.columns:
                 raise ValueError(f"{self.name}: the train split must have both 0 and 1 in a column")
         elif self.targets.kind == "values":
-            y = self.targets_of(splits["train"])
-            missing = y.reshape(len(y), -1).isnan().all(0).nonzero()
+            missing = ys["train"].reshape(len(ys["train"]), -1).isnan().all(0).nonzero()
             if len(missing):
                 number = int(missing[0])
                 shown = self.targets.names[number] if self.targets.names else number
                 raise ValueError(f"{self.name}: the train split must have a value in {shown!r}")
+        for split, y in ys.items() if self.targets.kind == "classes" else ():
+            extra = sorted(set(y.unique().tolist()) - set(ys["train"].unique().tolist()) - {-1})
+            if extra:
+                shown = self.targets.classes[extra[0]] if self.targets.classes else extra[0]
+                raise ValueError(
+                    f"{self.name}: class {shown!r} is in the {split} split, so it must be in the "
+                    "train split, which does not have it"
+                )
         return splits

@@ -19,7 +19,7 @@ class GraphLayer(MessagePassing):
     layers of a network. The sums over edges are those of :mod:`fognn.ops`: there are no messages.
     """
 
-    edge_dim: int | None = None
+    edge_dim: int | None
 
     def __init__(self) -> None:
         super().__init__(aggr=None)

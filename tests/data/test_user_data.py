@@ -170,6 +170,8 @@ def test_wrong_files_of_splits(tmp_path, content, message):
 
 
 def test_targets_that_cannot_be_learnt(tmp_path):
+    with pytest.raises(ValueError, match="class 2 is in the val split"):
+        open_user_data((GRAPHS[:2], GRAPHS[2:3], GRAPHS[3:])).splits()
     graphs = [graph(n, y=torch.tensor([float(n == 9)])) for n in range(10)]
     with pytest.raises(ValueError, match="must have both 0 and 1"):
         open_user_data((graphs[:8], graphs[8:9], graphs[9:])).splits()
