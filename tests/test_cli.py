@@ -198,6 +198,8 @@ def test_zinc(run: Run, real_data: Path) -> None:
     assert re.search(r"^label, mean +0\.0153 +0\.0153 ", done.stdout, re.M)
     done = run("data", "ZINC", "--split", "val", "--data", str(real_data))
     assert (done.returncode, written()) == (0, [])
+    done = run("data", "zinc", "--split", "val", "-o", "z.png", "--data", str(real_data))
+    assert (done.stdout.endswith("drawn: z.png\n"), written()) == (True, ["z.png"])
 
 
 def test_own_molecules(run: Run) -> None:

@@ -1,5 +1,7 @@
 r"""Commands that print information: data, models, info."""
 
+from pathlib import Path
+
 from typer import Argument, BadParameter, Option
 
 from fognn.cli import options
@@ -11,12 +13,15 @@ def data(
     name: str | None = Argument(None, help="A dataset; or your own csv of molecules, or graphs."),
     split: str | None = Option(None, help="A dataset of the paper: only train, val or test."),
     data_folder: options.DataFolder = None,
+    output: Path | None = Option(
+        None, "--output", "-o", help="Draw eight of its graphs to this .png file."
+    ),
     smiles_column: str = Option("smiles", help="csv file: the column of the SMILES strings."),
     target_column: str | None = Option(None, help="csv file: the column to learn."),
     skip_bad: bool = Option(False, "--skip-bad", help="csv file: skip lines that give no graph."),
 ) -> None:
-    """List all datasets, or describe one, or your own data: sizes, features, the kind of the
-    targets and their balance, splits, skipped lines.
+    """List all datasets, or describe and draw one, or your own data: sizes, features, the kind of
+    the targets and their balance, splits, skipped lines.
 
     PATTERN and CLUSTER are generated on first use, which takes seconds; ZINC, TSP, IMDB-MULTI and
     Omniglot are downloaded.
@@ -24,7 +29,7 @@ def data(
     \b
     Examples:
       fognn data
-      fognn data zinc --split test
+      fognn data zinc --split test -o zinc.png
       fognn data my_molecules.csv --target-column solubility --skip-bad
       fognn data graphs.npz
     """
@@ -39,9 +44,10 @@ def data(
     if is_user_data(DataConfig(name)):
         if split is not None:
             raise BadParameter("--split is for the paper's datasets")
-        lines = report_user_data(name, smiles_column, target_column, skip_bad, data_folder)
+        columns = (smiles_column, target_column, skip_bad)
+        lines = report_user_data(name, *columns, data_folder, output)
     else:
-        lines = report_dataset(dataset_info(name), split, data_folder)
+        lines = report_dataset(dataset_info(name), split, data_folder, output)
     for line in lines:
         print(line, flush=True)
 

@@ -1,6 +1,7 @@
 r"""The output of ``fognn data``: all datasets, one dataset of the paper, or the user's data."""
 
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from fognn.data.opening import open_user_data
 from fognn.data.pyg_datasets import PREFIX
 from fognn.data.smiles_csv import is_csv, read_molecules
 from fognn.data.statistics import count, describe, joined, statistics
+from fognn.report.drawings import check_picture, draw
 from fognn.report.forms import text_table
 
 
@@ -20,9 +22,14 @@ def report_datasets(data: str | Path | None = None) -> str:
 
 
 def report_dataset(
-    entry: DatasetInfo, split: str | None = None, data: str | Path | None = None
+    entry: DatasetInfo,
+    split: str | None = None,
+    data: str | Path | None = None,
+    picture: Path | None = None,
 ) -> Iterator[str]:
-    r"""Gives the statistics of a dataset beside the published ones."""
+    r"""Gives the statistics of a dataset beside the published ones, and draws some of it."""
+    if picture is not None:
+        check_picture(picture)
     known = entry.splits or ("all",)
     if split is not None and split not in known:
         raise ValueError(f"split of {entry.name} must be one of {', '.join(known)}, got {split!r}")
@@ -38,6 +45,10 @@ def report_dataset(
     yield f"published: {entry.publication}"
     if entry.note:
         yield f"note: {entry.note}"
+    if picture is not None:
+        first = entry.open(chosen[0] if entry.splits else None, data)
+        draw(picture, entry.kind, f"{entry.name}, {chosen[0]}", first)
+        yield f"drawn: {picture}"
 
 
 def report_user_data(
@@ -46,12 +57,15 @@ def report_user_data(
     target_column: str | None = None,
     skip_bad: bool = False,
     data: str | Path | None = None,
+    picture: Path | None = None,
 ) -> Iterator[str]:
-    r"""Describes the user's data."""
+    r"""Describes the user's data, and draws some of the graphs."""
+    if picture is not None:
+        check_picture(picture)
     found: dict[str, Any]
     if is_csv(name) and target_column is None:
         table = read_molecules(name, smiles_column, skip_bad=skip_bad)
-        found = dict(statistics(count(table.graphs)))
+        graphs, found = table.graphs, dict(statistics(count(table.graphs)))
         yield from (f"skipped line {bad.line}: {bad.reason}" for bad in table.bad)
         yield "--target-column names the column to learn, which is then described, too"
     else:
@@ -59,9 +73,16 @@ def report_user_data(
             name, smiles=smiles_column, target=target_column, skip_bad=skip_bad, folder=data
         )
         found = describe(opened)
+        graphs = [copy(graph) for graph in opened.graphs]
+        for graph, text in zip(graphs, opened.smiles, strict=False):
+            graph.smiles = text
         yield from opened.notes
     title = name if name.startswith(PREFIX) else Path(name).name
     yield text_table(["statistic", title], statistics_rows(found), right=[1])
+    if picture is not None:
+        kind = "molecule" if graphs[0].get("smiles") is not None else "network"
+        draw(picture, kind, title, graphs)
+        yield f"drawn: {picture}"
 
 
 def statistics_rows(found: dict[str, Any]) -> list[list[str]]:
