@@ -86,7 +86,8 @@ def _graphs(kind: str, title: str, graphs: Sequence[Data], captions: Sequence[st
 
     figure, axes = _figure(title, -(-len(graphs) // _COLUMNS), _COLUMNS, 3.2)
     for axis, graph, caption in zip(axes.flat, graphs, captions, strict=False):
-        net, color = to_networkx(graph, to_undirected=True), "#0072B2"
+        net: Any = to_networkx(graph, to_undirected=True)
+        color: Any = "#0072B2"
         if kind == "tour":
             place = dict(enumerate(graph.x.tolist()))
         elif kind in ("pattern", "cluster"):  # on a circle by label, which is the colour
