@@ -39,10 +39,9 @@ class Metric:
         r"""The value without its unit, with at least as many digits as the paper prints."""
         return f"{value:.{3 if self.percent else 4}f}"
 
-    def figure(self, mean: float, sd: float | None) -> str:
-        r"""A mean, and its standard deviation if there is one: ``0.3280 ± 0.0040``."""
-        known = sd is not None and sd == sd
-        return self.number(mean) + (f" ± {self.number(sd)}" if known and sd is not None else "")
+    def figure(self, mean: float, sd: float) -> str:
+        r"""A mean, and its standard deviation if it is not NaN: ``0.3280 ± 0.0040``."""
+        return self.number(mean) + ("" if math.isnan(sd) else f" ± {self.number(sd)}")
 
     def signed(self, difference: float) -> str:
         r"""A difference of two values with its sign; none if it rounds to 0."""
@@ -51,11 +50,9 @@ class Metric:
             return text
         return f"{'−' if difference < 0 else '+'}{text}"
 
-    def interval(self, low: float | None, high: float | None) -> str:
-        r"""``[−0.1000, +0.2000]``; an empty string without an interval."""
-        if low is None or high is None or low != low:
-            return ""
-        return f"[{self.signed(low)}, {self.signed(high)}]"
+    def interval(self, low: float, high: float) -> str:
+        r"""``[−0.1000, +0.2000]``; an empty string for NaN."""
+        return "" if math.isnan(low) else f"[{self.signed(low)}, {self.signed(high)}]"
 
     def advantage(self, one: float, other: float = 0.0) -> float:
         r"""By how much :obj:`one` is better than :obj:`other`; negative if it is worse."""
@@ -85,19 +82,19 @@ def joined(words: Sequence[str]) -> str:
 
 class Estimate(NamedTuple):
     r"""A mean of independent values, their standard deviation, and the 95 % confidence interval of
-    the mean by Student's t distribution (:obj:`None` for a single value)."""
+    the mean by Student's t distribution (NaN for a single value)."""
 
     mean: float
-    sd: float | None
-    low: float | None
-    high: float | None
+    sd: float
+    low: float
+    high: float
 
 
 def estimate(values: Sequence[float]) -> Estimate:
     r"""Returns the mean of values with its deviation and interval."""
     mean, count = statistics.fmean(values), len(values)
     if count < 2:
-        return Estimate(mean, None, None, None)
+        return Estimate(mean, math.nan, math.nan, math.nan)
     sd = statistics.stdev(values)
     half = float(student_t.ppf(0.975, count - 1)) * sd / math.sqrt(count)
     return Estimate(mean, sd, mean - half, mean + half)
@@ -111,8 +108,8 @@ class Difference(NamedTuple):
     """
 
     value: float
-    low: float | None
-    high: float | None
+    low: float  # NaN for a single pair
+    high: float
     pairs: int
     over: str
 
@@ -120,7 +117,7 @@ class Difference(NamedTuple):
     def note(self) -> str:
         r"""The number of pairs as text: ``"3 seeds"`` or ``"1 seed: no interval"``."""
         count = pluralize(self.pairs, self.over)
-        return f"{count}: no interval" if self.low is None else count
+        return f"{count}: no interval" if math.isnan(self.low) else count
 
 
 def difference_over(values: Sequence[float], over: str = "seed") -> Difference | None:
@@ -184,16 +181,11 @@ def verdict_of(difference: Difference | None, metric: str, decides: bool = True)
     """
     if difference is None:
         return "not measured"
-    advantage = METRICS[metric].advantage
-    if difference.low is None or difference.high is None:
-        return "maybe better" if advantage(difference.value) > 0 else "maybe worse"
-    low, high = sorted((advantage(difference.low), advantage(difference.high)))
+    if difference.low <= 0 <= difference.high:  # not for NaN
+        return "inconclusive"
+    verdict = "better" if METRICS[metric].advantage(difference.value) > 0 else "worse"
     sure = decides and difference.over == "seed" and difference.pairs > 2
-    if low > 0:
-        return "better" if sure else "maybe better"
-    if high < 0:
-        return "worse" if sure else "maybe worse"
-    return "inconclusive"
+    return verdict if sure else f"maybe {verdict}"
 
 
 def difference_of(line: Any) -> Difference | None:
@@ -201,8 +193,7 @@ def difference_of(line: Any) -> Difference | None:
     :obj:`None` if it has none."""
     if pd.isna(line.paired):
         return None
-    low, high = (None, None) if pd.isna(line.low) else (float(line.low), float(line.high))
-    return Difference(float(line.paired), low, high, int(line.pairs), line.paired_over)
+    return Difference(line.paired, line.low, line.high, int(line.pairs), line.paired_over)
 
 
 def networks_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -240,7 +231,7 @@ def sentence_of(frame: pd.DataFrame) -> str:
         why = "folds share training data" if folds else "another seed may show the opposite"
         parts.append(f"{FEW}: {why}")
     text = f"{'; '.join(parts)}."
-    if all(gap.low is None for _, gap in found):
+    if all(math.isnan(gap.low) for _, gap in found):
         return text
     split = "folds, which share training data" if folds else "training seeds of one split"
     return f"{text} The intervals are over {split}."
@@ -249,11 +240,10 @@ def sentence_of(frame: pd.DataFrame) -> str:
 def _finding(line: Any, gap: Difference) -> str:
     metric, over = METRICS[line.metric], pluralize(gap.pairs, gap.over)
     unit = f"points of {metric.label}" if metric.percent else metric.label
-    half = None if gap.low is None or gap.high is None else (gap.high - gap.low) / 2
-    wide = "" if half is None else f" ± {metric.number(half)}"
+    half = (gap.high - gap.low) / 2
     if line.verdict == "inconclusive":
-        amount = f"{metric.signed(gap.value)}{wide} {unit}"
+        amount = f"{metric.signed(gap.value)} ± {metric.number(half)} {unit}"
         return f"{line.network} against {line.host} ({amount} over {over}): inconclusive"
     verb = "was" if line.verdict.startswith("maybe") else "is"
     how = f"{verb} {line.verdict.removeprefix('maybe ')} than {line.host}"
-    return f"{line.network} {how} by {metric.number(abs(gap.value))}{wide} {unit} over {over}"
+    return f"{line.network} {how} by {metric.figure(abs(gap.value), half)} {unit} over {over}"

@@ -72,10 +72,8 @@ class Comparison:
         names = [self.better.network, self.than.network]
         if found is None:
             return [*names, NONE, NONE, CLAIMS["not measured"], printed, NONE]
-        interval = NONE
-        if found.low is not None and found.high is not None:
-            ends = sorted((metric.advantage(found.low), metric.advantage(found.high)))
-            interval = metric.interval(*ends)
+        ends = sorted((metric.advantage(found.low), metric.advantage(found.high)))
+        interval = metric.interval(*ends) or NONE
         advantage = metric.signed(metric.advantage(found.value))
         rates = f"{self.better.lr:g}, {self.than.lr:g}"
         return [*names, advantage, interval, found.note, printed, rates]

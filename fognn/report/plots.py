@@ -57,8 +57,8 @@ def results_figure(frame: pd.DataFrame, name: str) -> Figure | None:
         for seed, value in zip(line.seeds, line.values, strict=True):
             runs = points.fog if "FOG" in line.network else points.host
             runs.append((value, 0.0, _BELOW - place, f"{line.network}, seed {seed}"))
-        mean, _, _, high = estimate(line.values) if line.values else (0.0, None, None, None)
-        if high is not None:
+        if len(line.values) > 1:
+            mean, _, _, high = estimate(line.values)
             points.means.append((mean, high - mean, _BELOW - place, f"{line.network}, mean"))
     metric = METRICS[lines[0].metric]
     split = "validation" if lines[-1].figure.startswith("val") else "test"
@@ -83,7 +83,7 @@ def effect_figure(frame: pd.DataFrame, name: str) -> Figure | None:
             if seed in theirs:
                 gap = (value - theirs[seed]) * (-1 if control else 1)
                 points.fog.append((gap, 0.0, _BELOW - place, f"{line.network}, seed {seed}"))
-        if found is not None and found.high is not None:
+        if found is not None and found.pairs > 1:
             text = f"{line.network}, {found.note}"
             points.means.append((found.value, found.high - found.value, _BELOW - place, text))
         ours, other = _printed(line), _printed(host)

@@ -147,7 +147,7 @@ def _paired(found: Difference | None, digits: int) -> str:
     if found is None:
         return NONE
     text = f"{found.value:+.{digits}f}"
-    if found.low is not None:
+    if found.pairs > 1:
         text += f" [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
     return f"{text}, {found.note}"
 
