@@ -21,9 +21,9 @@ from fognn.experiments.differences import (
     sentence_of,
 )
 from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.reproduce import Sweep
+from fognn.experiments.reproduce import reproduce
 from fognn.experiments.results import networks_frame
-from fognn.experiments.search import Choice, grid, search_rates
+from fognn.experiments.search import Choice, trials
 from fognn.models.hosts import BUILT_IN
 from fognn.training.config import DataConfig, setting_name
 from fognn.training.data import PLAIN_ZINC, data_fingerprint
@@ -59,21 +59,18 @@ class CompareResult:
         return [entry for entries in self.frame.get("entries", ()) for entry in entries]
 
     def __str__(self) -> str:
-        lines = [self._table(), ""] if len(self.frame) else []
+        lines = []
+        if len(self.frame):
+            first = self.frame.iloc[0]
+            metric, seeds = METRICS[first["metric"]], pluralize(self.seeds, "seed")
+            at = f"{metric.label} at the best validation epoch, {metric.direction}"
+            lines += [f"{first['data']}: {at}; {seeds}", ""]
+            lines += [networks_table(self.frame).to_string(index=False), ""]
         lines += [*self.notes, *[""] * bool(self.notes), self.sentence]
         if self.winner is not None and self.folder is not None:
             lines.append(f"Best on the validation split: {self.winner}. To predict with it:")
             lines.append(f"  {self._command(self.folder)}")
         return "\n".join(lines)
-
-    def _table(self) -> str:
-        first = self.frame.iloc[0]
-        metric = METRICS[first["metric"]]
-        title = (
-            f"{first['data']}: {metric.label} at the best validation epoch, "
-            f"{metric.direction}; {pluralize(self.seeds, 'seed')}"
-        )
-        return f"{title}\n\n{networks_table(self.frame).to_string(index=False)}"
 
     def _command(self, folder: Path) -> str:
         best = next(e for e in self.entries if e.key.rpartition("/")[2] == folder.name)
@@ -162,28 +159,32 @@ def compare(
         given = {model: given.get(model, {}) | {"data": opened} for model in models}
     runs, results, table = user_path(runs), user_path(results), planned[0].table
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
-    _check_data([trial for run in planned for trial in grid(run, tries)], results, opened)
-    where = {"workers": workers, "ray": ray, "shared": shared}
-    total = len(planned) * (len(rates) + seeds - 1)
-    with Sweep(total, runs, results, where, given, command=command, quiet=quiet) as sweep:
-        chosen, choices, failed = search_rates(planned, results, sweep.train, tries)
-        others = [run.with_seed(seed) for seed in range(1, seeds) for run in chosen]
-        failed = failed | sweep.train(others).failed
+    _check_data(trials(planned, tries), results, opened)
+    summary = reproduce(
+        [run.with_seed(seed) for seed in range(seeds) for run in planned],
+        runs,
+        results,
+        workers,
+        ray,
+        quiet,
+        settings=tries,
+        shared=shared,
+        command=command,
+        given=given,
+    )
     lines = {entry.key: entry for entry in ledger_of(table, results).entries()}
-    keys = [run.with_seed(seed).key for run in chosen for seed in range(seeds)]
-    frame = networks_frame([lines[key] for key in keys if key in lines])
+    frame = networks_frame([lines[run.key] for run in summary.planned if run.key in lines])
     winner, folder = None, None
     if len(frame):  # the best by validation: the test split is not used
-        higher, val = METRICS[frame["metric"].iloc[0]].higher_is_better, frame["validation"]
-        best = frame.loc[val.idxmax() if higher else val.idxmin()]
-        scores = {e.key: e.result["val"]["best"]["items"] for e in best["entries"]}
-        key = (max if higher else min)(scores, key=lambda key: scores[key])
-        winner, folder = str(best["network"]), runs / key
+        advantage = METRICS[frame["metric"].iloc[0]].advantage
+        best = frame.loc[frame["validation"].map(advantage).idxmax()]
+        entry = max(best["entries"], key=lambda e: advantage(e.result["val"]["best"]["items"]))
+        winner, folder = str(best["network"]), runs / entry.key
     return CompareResult(
         frame,
         sentence_of(frame),
-        tuple(choices),
-        tuple(_notes(planned, failed, frame)),
+        tuple(summary.choices),
+        tuple(_notes(planned, summary.failed, frame)),
         seeds,
         winner,
         folder,

@@ -149,12 +149,9 @@ def command_of(config: Config) -> str:
     arguments = ["fognn", "train", name, model, "--seed", str(config.seed)]
     for key, value in flat(config.to_dict()).items():
         if value != theirs.get(key) and key != "data.folder":
-            arguments += ["--set", f"{key}={_yaml(value)}"]
+            text = yaml.safe_dump(value, default_flow_style=True).strip().removesuffix("\n...")
+            arguments += ["--set", f"{key}={text}"]
     return shlex.join(arguments)
-
-
-def _yaml(value: Any) -> str:
-    return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
 
 
 def _own(
@@ -214,17 +211,12 @@ def _episodes(data: DataConfig, row: Row) -> DataConfig:
 
 
 def _training(row: Row) -> TrainingConfig:
-    settings: dict[str, Any] = {
-        name: getattr(row, name)
-        for name in ("batch_size", "lr", "weight_decay", "schedule", "patience", "min_lr", "steps")
-        if getattr(row, name) is not None
-    }
-    unit = (row.steps or _STEPS) if row.few_shot else 1
-    settings |= {
-        name: getattr(row, name) // unit
-        for name in ("epochs", "step")
-        if getattr(row, name) is not None
-    }
+    names = ("batch_size", "lr", "weight_decay", "schedule", "patience", "min_lr", "steps")
+    given = {name: getattr(row, name) for name in (*names, "epochs", "step")}
+    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if row.few_shot:
+        unit = row.steps or _STEPS
+        settings |= {key: settings[key] // unit for key in ("epochs", "step") if key in settings}
     loss, metric = ("l1" if row.metric == "mae" else "cross_entropy"), row.metric
     if row.dataset in ("PATTERN", "CLUSTER"):
         loss, metric = f"balanced_{loss}", f"balanced_{metric}"

@@ -38,7 +38,7 @@ from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
 from fognn.experiments.protocols import config_of
 from fognn.experiments.rows import TABLES, get_row
 from fognn.experiments.search import SEARCHED, choices_of, without_trials
-from fognn.experiments.tables import is_host, label_of, plan, same_variant, slug_of
+from fognn.experiments.tables import TableRun, is_host, label_of, plan, same_variant, slug_of
 from fognn.training.settings import flat
 from fognn.utils import checks
 
@@ -98,7 +98,8 @@ def table_frame(
 
 def _changes(entry: LedgerEntry) -> tuple[str, ...]:
     r"""Returns the settings in which a run differs from the protocol of its row."""
-    mine, theirs = flat(entry.run.identity()), flat(entry.table_run.protocol.identity())
+    usual = TableRun(entry.table, entry.row, entry.variant, entry.label, entry.run).protocol
+    mine, theirs = flat(entry.run.identity()), flat(usual.identity())
     names = dict.fromkeys([*mine, *theirs])
     return tuple(f"{k}={mine.get(k)}" for k in names if mine.get(k) != theirs.get(k))
 

@@ -1,9 +1,9 @@
 r"""The runs of the tables of the paper and of our own."""
 
+import fnmatch
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -196,14 +196,12 @@ def _first_runs(table: str) -> list[TableRun]:
     hosts = {(row.dataset, row.model) for row in found}
     runs = []
     for row in found:
-        variants = [""]
         host = row.model.removesuffix("+FOG")
-        if row.table is not None and (row.dataset, host) in hosts:
-            if row.few_shot and row.model.endswith("FOG"):
-                variants.append(_FEW_SHOT_VARIANT)
-            elif row.model in _VARIANTS or host in _VARIANTS:
-                variants.append(_VARIANTS.get(row.model) or _VARIANTS[host])
-        for variant in variants:
+        own = _VARIANTS.get(row.model) or _VARIANTS.get(host)
+        if row.few_shot and row.model.endswith("FOG"):
+            own = _FEW_SHOT_VARIANT
+        compared = row.table is not None and (row.dataset, host) in hosts
+        for variant in ["", own] if own and compared else [""]:
             config = config_of(row, 0, **_settings(variant))
             runs.append(TableRun(table, row.id, variant, label_of(row, variant), config))
     return runs
@@ -216,7 +214,7 @@ def _filtered(runs: Sequence[TableRun], patterns: Sequence[str]) -> list[TableRu
             names[run.slug].append(run.paper.model.lower())
     found: set[str] = set()
     for pattern in map(str.lower, patterns):
-        fits = {slug for slug, own in names.items() if any(fnmatchcase(n, pattern) for n in own)}
+        fits = {slug for slug, own in names.items() if fnmatch.filter(own, pattern)}
         if not fits:
             known = dict.fromkeys(name for own in names.values() for name in own)
             checks.known("plan", "models", pattern, known)

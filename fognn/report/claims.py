@@ -62,9 +62,10 @@ class Comparison:
         r"""As in :func:`fognn.experiments.differences.verdict_of`."""
         return verdict_of(self.difference, self.better.metric, pd.isna(self.better.fraction))
 
+    @property
     def cells(self) -> list[str]:
-        r"""Returns the two networks, by how much the first is better, the interval, the number of
-        pairs, the paper's difference and the learning rates, as text."""
+        r"""The two networks, by how much the first is better, the interval, the number of pairs,
+        the paper's difference and the learning rates, as text."""
         metric, found = METRICS[self.better.metric], self.difference
         # A claim names rows of the paper only, which have a mean.
         means = [get_row(line.row).mean or 0.0 for line in (self.better, self.than)]

@@ -20,21 +20,18 @@ from fognn.experiments.results import networks_frame
 from fognn.experiments.rows import TABLES
 from fognn.report.claims import CLAIMS, RULE, Judgement, judge, read_frames
 from fognn.report.data import statistics_rows
-from fognn.report.forms import Table, capital, check_output, write_pages
+from fognn.report.forms import Table, capital, write_pages
 from fognn.report.plots import curves_figure, effect_figure, results_figure
 from fognn.report.rates import rates_tables
 from fognn.report.tables import comparisons_table, paper_tables, read_comparisons
 
 Page = tuple[str, str, dict[str, Any]]  # name, template, context
 Part = dict[str, Any]  # of a page: a table, figures, runs
-_CLAIM = ["better, says the paper", "than", "advantage here", "95 % interval", "pairs"]
-_CLAIM += ["in the paper", "learning rates"]
 
 
 def build_site(results: str | Path, output: str | Path) -> Path:
     """Writes the site of the ledgers: a front page with the paper's claims, a page for each table,
     one for the comparisons on other data, and one for the runs that are in no table."""
-    check_output(output)
     return write_pages(output, _site(readable(results, "**/*.jsonl")))
 
 
@@ -60,7 +57,6 @@ def _site(results: Path) -> Iterator[Page]:
 
 def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
     """Writes a page that compares finished runs: their table, curves, settings and commands."""
-    check_output(output)
     entries = [ledger_entry(Path(folder)) for folder in runs]
     labels = list(dict.fromkeys(entry.label for entry in entries))
     data = joined(list(dict.fromkeys(entry.data for entry in entries)))
@@ -105,21 +101,8 @@ def _overview(frames: Mapping[str, pd.DataFrame], judged: Sequence[Judgement]) -
         "title": "Second-order message passing, measured again",
         "summary": f"{pluralize(len(judged), 'claim')} of the paper. {capital(parts)}.",
         "rule": RULE,
-        "claims": [_claim(one) for one in judged],
+        "claims": judged,
         "tables": [("The tables of the paper", tables[True]), ("Our own tables", tables[False])],
-    }
-
-
-def _claim(judged: Judgement) -> dict[str, Any]:
-    return {
-        "text": judged.text,
-        "quote": judged.quote,
-        "table": judged.table,
-        "kind": judged.verdict.replace(" ", "-"),
-        "verdict": judged.here,
-        "coverage": judged.coverage,
-        "header": _CLAIM,
-        "rows": [one.cells() for one in judged.comparisons],
     }
 
 
@@ -153,7 +136,7 @@ def _table_page(
         f"Table {printed}: {title}" if printed else f"{title} (not in the paper)",
         parts,
         summary=_says(frame),
-        claims=[_claim(one) for one in judged if one.table == name],
+        claims=[one for one in judged if one.table == name],
         more=rates_tables(results) if name == "zinc" else [],
     )
 

@@ -16,7 +16,7 @@ from scipy import stats
 from fognn.experiments.differences import Difference, estimate, verdict_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.results import networks_frame, table_frame
-from fognn.experiments.search import choices_of, choose, grid, with_choice
+from fognn.experiments.search import choices_of, choose, grid, with_rates
 from fognn.experiments.tables import plan
 from fognn.report.rates import rates_frame
 from fognn.report.tables import report_table
@@ -171,7 +171,7 @@ def test_from_the_ledger_without_trials_and_as_csv(tmp_path: Path) -> None:
         assert choice is not None
         choices_of("zinc", tmp_path).add(choice)
         fair = [
-            entry(with_choice(run, choice), f - 0.01)
+            entry(with_rates(run, choice.lr, choice.weight_decay), f - 0.01)
             for run, f in zip(planned, figures, strict=True)
         ]
         for own in [*tried, *fair, *map(entry, planned, figures)]:
