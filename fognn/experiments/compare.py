@@ -14,12 +14,7 @@ from fognn.data.catalog import dataset_info
 from fognn.data.opening import is_python_name
 from fognn.data.statistics import describe
 from fognn.experiments.compared import ComparedRun, networks
-from fognn.experiments.differences import (
-    METRICS,
-    networks_table,
-    pluralize,
-    sentence_of,
-)
+from fognn.experiments.differences import METRICS, networks_table, pluralize, sentence_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of
 from fognn.experiments.reproduce import reproduce
 from fognn.experiments.results import networks_frame

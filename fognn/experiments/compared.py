@@ -15,7 +15,6 @@ from fognn.models.budget import budget_settings
 from fognn.models.hosts import HOSTS
 from fognn.models.registry import has_fog
 from fognn.training import Config, ModelConfig
-from fognn.training.config import setting_name
 from fognn.training.data import task_of
 from fognn.training.environment import device_of
 from fognn.training.user_data import is_user_data
@@ -51,8 +50,7 @@ class ComparedRun(Run):
 
 
 def chosen_entries(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
-    r"""Returns the runs of a comparison with the learning rate that the search of their network
-    chose."""
+    r"""Returns the runs of a comparison with the chosen learning rates."""
     rates = {choice.key: choice.lr for choice in choices}
     return [
         entry
@@ -69,11 +67,10 @@ def networks(
     name: str | None = None,
     opened: UserData | None = None,
 ) -> list[ComparedRun]:
-    r"""Returns the networks of a comparison, each with seed 0: each host and the host with FOG,
-    trained alike. The layers, the dropout and the training are those of
+    r"""Returns each host and the host with FOG, with seed 0 and trained alike: by
     :func:`fognn.experiments.protocol` for FOG on these data. The arguments are those of
-    :func:`fognn.compare`; a pair of own networks is given by their two names."""
-    values = {setting_name(key): value for key, value in (values or {}).items()}
+    :func:`fognn.compare`, with whole names of settings; a pair of own networks is their names."""
+    values = values or {}
     for key in values:
         if key in ("seed", "data.name") or key in _SOLVED:
             raise ValueError(f"compare: {key} must not be given, the comparison sets it")

@@ -81,8 +81,8 @@ def joined(words: Sequence[str]) -> str:
 
 
 class Estimate(NamedTuple):
-    r"""A mean of independent values, their standard deviation, and the 95 % confidence interval of
-    the mean by Student's t distribution (NaN for a single value)."""
+    r"""A mean of independent values, their standard deviation, and the 95 % interval of the mean by
+    Student's t distribution (NaN for a single value)."""
 
     mean: float
     sd: float
@@ -101,11 +101,8 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 class Difference(NamedTuple):
-    r"""The mean difference of two networks over the runs that both have.
-
-    The two runs of a pair have the ``"seed"`` in common; or the ``"fold"``, for runs over folds
-    with a single common seed. Folds share training graphs, so their interval is too narrow.
-    """
+    r"""The mean difference of two networks over the runs that both have: of the same ``"seed"``; or
+    of the same ``"fold"``, whose interval is too narrow, because folds share training graphs."""
 
     value: float
     low: float  # NaN for a single pair
@@ -129,9 +126,8 @@ def difference_over(values: Sequence[float], over: str = "seed") -> Difference |
 
 
 def figure_of(scores: Mapping[str, Any], at: str, over: str) -> tuple[str, str, str]:
-    r"""Returns the split, the epoch and the average of the figure of a run, or of a fold, that a
-    table shows: on the test split; without one, as on IMDB-MULTI, on the validation split at the
-    best epoch, over items."""
+    r"""Returns the split, the epoch and the average of a table's figure of a run, or of a fold:
+    without a test split, as on IMDB-MULTI, those of validation at the best epoch, over items."""
     return ("val", "best", "items") if scores["test"] is None else ("test", at, over)
 
 
@@ -144,8 +140,7 @@ def value_of(scores: Mapping[str, Any], at: str, over: str) -> float:
 def gaps(
     ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
 ) -> dict[int, float]:
-    r"""Returns the difference of two networks, the first minus the second, for each seed that both
-    have."""
+    r"""Returns the first network minus the second, for each seed that both have."""
     first, second = (
         {entry.seed: value_of(entry.result, at, over) for entry in runs} for runs in (ours, theirs)
     )
@@ -155,8 +150,7 @@ def gaps(
 def paired_difference(
     ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
 ) -> Difference | None:
-    r"""Returns the difference of the runs of two networks, the first minus the second; :obj:`None`
-    if they have no seed in common."""
+    r"""Returns the mean of :func:`gaps`, of one seed over folds; :obj:`None` without any."""
     found = gaps(ours, theirs, at, over)
     if len(found) == 1:
         mine, other = (
@@ -171,13 +165,11 @@ def paired_difference(
 
 
 def verdict_of(difference: Difference | None, metric: str, decides: bool = True) -> str:
-    r"""Returns whether the first of two networks is better than the second.
+    r"""Returns whether the first of two networks is ``"better"`` or ``"worse"``.
 
-    It is ``"better"`` if the whole 95 % interval of the difference is on the better side of 0,
-    ``"worse"`` if it is on the other side, and ``"inconclusive"`` if it has 0 in it. One or two
-    seeds decide nothing: their difference is ``"maybe better"`` or ``"maybe worse"``. The same is
-    true of an interval over the folds of one run, which is too narrow. Without a common run it is
-    ``"not measured"``. Without ``decides``, no interval decides.
+    The 95 % interval of their difference decides, ``"inconclusive"`` if it has 0 in it. One or two
+    seeds, and folds of one run, decide nothing, nor does any interval without ``decides``:
+    ``"maybe better"``, ``"maybe worse"``. Without a common run it is ``"not measured"``.
     """
     if difference is None:
         return "not measured"
@@ -189,8 +181,7 @@ def verdict_of(difference: Difference | None, metric: str, decides: bool = True)
 
 
 def difference_of(line: Any) -> Difference | None:
-    r"""Returns the difference in a row of a frame (a Series, or a tuple of ``itertuples``);
-    :obj:`None` if it has none."""
+    r"""Returns the difference in a row of a frame; :obj:`None` if it has none."""
     if pd.isna(line.paired):
         return None
     return Difference(line.paired, line.low, line.high, int(line.pairs), line.paired_over)
@@ -219,9 +210,8 @@ def networks_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentence_of(frame: pd.DataFrame) -> str:
-    r"""Returns the answer in a sentence: for each host of a
-    :func:`~fognn.experiments.results.networks_frame` whether FOG is better or worse, or whether the
-    comparison is inconclusive, and what its intervals are over."""
+    r"""Returns the answer of a :func:`~fognn.experiments.results.networks_frame` in a sentence: for
+    each host whether FOG is better or worse, and what its intervals are over."""
     found = [(line, gap) for line in frame.itertuples() if (gap := difference_of(line)) is not None]
     if not found:
         return "No host has runs with and without FOG, so there is nothing to compare."

@@ -234,14 +234,12 @@ def weights_of(results: str | Path) -> Path:
 
 
 def kept_name(entry: LedgerEntry) -> str:
-    r"""Returns the name of the weights of a run, such as ``"zinc/gcn+fog"``: its key without the
-    seed."""
+    r"""Returns the name of the weights of a run: its key without the seed, ``"zinc/gcn+fog"``."""
     return entry.key.removesuffix(f"-seed{entry.seed}")
 
 
 def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
-    r"""Writes the weights of a run and returns their checksum; :obj:`None` if it has no
-    checkpoint."""
+    r"""Writes the weights of a run, if it has a checkpoint, and returns their checksum."""
     folds = entry.result.get("folds") or []
     at = TABLES[entry.table].at
     checkpoint = (folder / f"fold-{FOLD}" if folds else folder) / f"{at}.ckpt"
@@ -258,15 +256,14 @@ def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Check:
-    r"""The verification of the weights of one row: its figures over batches and over items in the
-    ledger and here, or why they could not be measured."""
+    r"""The figures of a row's weights, over batches and over items, in the ledger and here."""
 
     name: str
     seed: int | None  # None if no line names the file
     digits: int  # with which tables show the figures
     ledger: tuple[float, ...]
     here: tuple[float, ...] = ()
-    problem: str = ""
+    problem: str = ""  # why they could not be measured
 
     @property
     def ok(self) -> bool:

@@ -203,8 +203,7 @@ def _data(name: str) -> DataConfig:
 
 
 def _episodes(data: DataConfig, row: Row) -> DataConfig:
-    r"""Returns the data with the episodes of a row, and the fraction of the splits, if it says how
-    they are."""
+    r"""Returns the data with the episodes and the fraction of a row, where it has them."""
     names = ("n_query", "episodes", "fraction")
     own = {name: getattr(row, name) for name in names if getattr(row, name) is not None}
     return dataclasses.replace(data, **own)

@@ -48,8 +48,8 @@ class Summary:
 
 @dataclass
 class Sweep:
-    r"""Trains runs as :func:`reproduce` does, whose arguments it has. A context manager: its worker
-    processes stay alive from one call of :meth:`train` to the next, and progress counts on."""
+    r"""Trains runs as :func:`reproduce` does, whose arguments it has. Its worker processes stay
+    alive from one call of :meth:`train` to the next, and progress counts on."""
 
     total: int  # of all calls
     runs: Path

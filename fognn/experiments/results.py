@@ -193,12 +193,9 @@ def _unsearched(changed: Sequence[str]) -> tuple[str, ...]:
 def _pair(
     line: dict[str, Any], lines: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any] | None, bool]:
-    r"""Returns the row that a row is compared with, and whether that one comes first.
-
-    For a network with FOG it is the same network without FOG, the host, with the same variant; or,
-    if both are the paper's own rows, the host of the paper. For a control it is its reference, from
-    which the control is subtracted.
-    """
+    r"""Returns the row that a row is compared with, and whether that one comes first: for a control
+    its reference, from which it is subtracted; for a network with FOG the host with the same
+    variant, or, if both are the paper's own rows, the host of the paper."""
     paper = get_row(line["row"])
     same = [
         other

@@ -9,13 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from fognn.experiments.differences import METRICS
-from fognn.experiments.ledger import (
-    JsonLines,
-    KeyedLine,
-    LedgerEntry,
-    ledger_of,
-    names_of,
-)
+from fognn.experiments.ledger import JsonLines, KeyedLine, LedgerEntry, ledger_of, names_of
 from fognn.experiments.tables import Run
 
 SEARCHED = ("training.lr", "training.weight_decay")
@@ -64,14 +58,12 @@ def choices_of(table: str, results: str | Path) -> JsonLines[Choice]:
 
 
 def grid(run: AnyRun, settings: Sequence[Setting] = GRID) -> list[AnyRun]:
-    r"""Returns a run for each pair of a learning rate and a weight decay. The run with its own
-    ones keeps its key, so it is not trained twice."""
+    r"""Returns a run for each setting; that with its own keeps its key, and is not repeated."""
     return [with_rates(run, lr, decay) for lr, decay in settings]
 
 
 def choose(run: Run, entries: Sequence[LedgerEntry], trials: Sequence[Run]) -> Choice | None:
-    r"""Chooses learning rate and weight decay by the validation metric of the trials, the runs of
-    :func:`grid`; the first if several are equal, :obj:`None` if all failed."""
+    r"""Chooses the best of the trials, the runs of :func:`grid`; :obj:`None` if all failed."""
     scores = {entry.key: entry.result["val"]["best"]["items"] for entry in entries}
     tried = tuple(
         Trial(
@@ -104,8 +96,7 @@ def with_rates(run: AnyRun, lr: float, decay: float) -> AnyRun:
 
 
 def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
-    r"""Returns the entries without the trials of searches; chosen trials, and those with the row's
-    own learning rate and weight decay, are kept."""
+    r"""Returns the entries without trials that were not chosen and have not the row's settings."""
     tried = {trial.key for choice in choices for trial in choice.tried}
     kept = {key for choice in choices for key in (choice.key, choice.picked.key)}
     return [entry for entry in entries if entry.key not in tried - kept]
@@ -122,10 +113,9 @@ def search_rates(
     train: Callable[[Sequence[AnyRun]], Any],
     settings: Sequence[Setting],
 ) -> tuple[list[AnyRun], list[Choice], dict[str, str]]:
-    r"""Tries learning rates and weight decays for each row of a table on its first seed, chooses by
-    the validation metric, and writes the choices into ``results/searches``. Returns the runs with
-    the chosen ones, without rows whose trials all failed; the choices; and why trials failed, by
-    their keys."""
+    r"""Tries settings for each row on its first seed, and writes the choices into
+    ``results/searches``. Returns the runs with the chosen settings, without rows whose trials all
+    failed; the choices; and why trials failed, by their keys."""
     failed = train(trials(planned, settings)).failed
     choices = {}
     for run in _first_seeds(planned):

@@ -55,8 +55,7 @@ class Run(ABC):
 
     @property
     def search_key(self) -> str:
-        r"""The unique name of the search for its learning rate, see
-        :class:`fognn.experiments.search.Choice`."""
+        r"""The unique name of the search for its learning rate."""
         return self.key
 
     def folder(self, root: Path) -> Path:
@@ -98,8 +97,7 @@ class TableRun(Run):
 
     @property
     def name(self) -> str:
-        r"""The slug with the seed; if the run differs from the row's protocol, with a digest of its
-        settings."""
+        r"""The slug with the seed; if settings differ from the protocol's, with their digest."""
         name = f"{self.slug}-seed{self.config.seed}"
         return name if self.follows_protocol else f"{name}-{self.config.digest()}"
 
@@ -108,8 +106,7 @@ class TableRun(Run):
 
 
 def runs_of(config: Config) -> list[TableRun]:
-    r"""Returns the runs of the tables with this configuration: none, one, or several, because
-    tables 3 and 6 and the controls share rows."""
+    r"""Returns the runs of the tables with this configuration; some tables share rows."""
     found = _known_runs().get(config.with_values({"seed": 0}).digest(), ())
     return [replace(run, config=config) for run in found]
 
@@ -148,8 +145,7 @@ def data_slug(config: Config) -> str:
 
 
 def portable(config: Config) -> Config:
-    r"""Returns the configuration without paths of this machine, as in the ledger: without the data
-    folder, and the user's file without its folder."""
+    r"""Returns the configuration without folders of this machine, as in the ledger."""
     named: dict[str, str | None] = {"data.folder": None}
     if is_user_data(config.data):
         named["data.name"] = user_data_name(config.data)
@@ -260,8 +256,7 @@ def is_host(host: Row, row: Row) -> bool:
 
 
 def same_variant(host: Row, variant: str, row: Row, own: str) -> bool:
-    r"""Whether a variant of a host has the same setting as a variant of a row with FOG, so that FOG
-    alone is their difference: that of the variant, or the norm of the row."""
+    r"""Whether FOG alone is the difference of a host's variant and a variant of a row with FOG."""
     # The host does not have the variants of FOG.
     shared = "" if own == _FEW_SHOT_VARIANT else own
     return _setting(host, variant) == _setting(row, shared)
