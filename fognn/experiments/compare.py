@@ -1,8 +1,9 @@
 r"""Comparison of networks with and without FOG on any data: ``fognn compare``."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,15 +14,21 @@ from fognn.data import UserData, open_user_data
 from fognn.data.catalog import dataset_info
 from fognn.data.opening import is_python_name
 from fognn.data.statistics import describe
-from fognn.experiments.compared import ComparedRun, networks
 from fognn.experiments.differences import METRICS, networks_table, pluralize, sentence_of
-from fognn.experiments.ledger import LedgerEntry, ledger_of
+from fognn.experiments.ledger import COMPARE, LedgerEntry, ledger_of
+from fognn.experiments.protocols import default_settings, protocol
 from fognn.experiments.reproduce import reproduce
 from fognn.experiments.results import networks_frame
+from fognn.experiments.rows import rows
 from fognn.experiments.search import Choice, trials
-from fognn.models.hosts import BUILT_IN
+from fognn.experiments.tables import ComparedRun, data_slug
+from fognn.models.budget import budget_settings
+from fognn.models.hosts import BUILT_IN, HOSTS
+from fognn.models.registry import has_fog
+from fognn.training import Config, ModelConfig
 from fognn.training.config import DataConfig, setting_name
-from fognn.training.data import PLAIN_ZINC, data_fingerprint
+from fognn.training.data import PLAIN_ZINC, data_fingerprint, task_of
+from fognn.training.environment import device_of
 from fognn.training.user_data import is_user_data, open_data
 from fognn.training.user_module import module_name
 from fognn.utils import checks
@@ -32,6 +39,8 @@ from fognn.utils.own_code import import_file as import_python_file
 __all__ = ["CompareResult", "compare"]
 
 RATES = (3e-3, 1e-3, 3e-4)
+# The budget determines these, and the search the learning rate.
+_SOLVED = ("model.channels", "model.head_channels", "model.hidden", "model.fog_channels")
 
 
 @dataclass(frozen=True)
@@ -186,6 +195,78 @@ def compare(
         runs / table,
         _about(planned[0].config.data, opened),
     )
+
+
+def networks(
+    data: str,
+    hosts: Sequence[str | tuple[str, str]],
+    budget: int = 100_000,
+    values: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    opened: UserData | None = None,
+) -> list[ComparedRun]:
+    r"""Returns each host and the host with FOG, with seed 0 and trained alike: by
+    :func:`fognn.experiments.protocol` for FOG on these data. The arguments are those of
+    :func:`fognn.compare`, with whole names of settings; a pair of own networks is their names."""
+    values = values or {}
+    for key in values:
+        if key in ("seed", "data.name") or key in _SOLVED:
+            raise ValueError(f"compare: {key} must not be given, the comparison sets it")
+    for host in hosts:
+        if isinstance(host, str):
+            checks.known("compare", "hosts", host, ["fog", *HOSTS])
+    of_model = {key: value for key, value in values.items() if key.startswith("model.")}
+    others = {key: value for key, value in values.items() if key not in of_model}
+    base = protocol(data, "fog", 0, others, opened)
+    device_of(base.machine.device)
+    task = task_of(base.data, opened)
+    if task is None:
+        raise ValueError(f"compare: data must be graphs, got {data!r}, which are images")
+    usual = {key: base.model.settings[key] for key in ("layers", "dropout")}
+    usual |= {key.removeprefix("model."): value for key, value in of_model.items()}
+    table = COMPARE + _name(base, name)
+    found = []
+    for host in hosts:
+        if not isinstance(host, str):
+            label = host[0].partition(":")[2].rpartition("-")[0]  # the class
+            for model, fog in zip(host, ("", "fog"), strict=True):
+                config = replace(base, model=ModelConfig(model, {}))
+                name_of = f"{label}+FOG" if fog else label
+                found.append(ComparedRun(table, f"{label.lower()}-0", fog, name_of, config))
+            continue
+        for model, widths in budget_settings(host, task, budget, **usual).items():
+            settings = _form(base, model, opened) | usual | widths
+            settings |= default_settings(model, settings)
+            fog = "fog" if has_fog(model) and host != "fog" else ""
+            config = replace(base, model=ModelConfig(model, settings))
+            found.append(ComparedRun(table, f"{host}-{budget}", fog, _display(model), config))
+    return found
+
+
+def _form(base: Config, model: str, opened: UserData | None) -> dict[str, Any]:
+    r"""Returns the order of FOG's norm and activation, that of FOG alone on these data, and on the
+    user's own data the norm of GCN and the readout of GIN."""
+    form = {"fog_act_first": base.model.settings["fog_act_first"]} if has_fog(model) else {}
+    if not is_user_data(base.data):
+        return form
+    values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
+    settings = protocol(base.data.name, model, 0, values, opened).model.settings
+    return form | {key: settings[key] for key in ("norm", "readout") if key in settings}
+
+
+def _display(model: str) -> str:
+    r"""Returns a network's name as the paper writes it: ``"GatedGCN-E+FOG"``."""
+    written = {row.model.lower(): row.model for row in rows() if not row.few_shot}
+    host, plus, _ = model.partition("+fog")
+    return written.get(host, "FOG" if host == "fog" else host) + ("+FOG" if plus else "")
+
+
+def _name(config: Config, name: str | None) -> str:
+    if name is None:
+        name = re.sub(r"[^a-z0-9._-]+", "-", data_slug(config).lower()).strip("-._") or "data"
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise ValueError(f"compare: name must be of a-z, 0-9, '.', '_' and '-', got {name!r}")
+    return name
 
 
 def _opened(data: Any, values: Mapping[str, Any]) -> tuple[str, UserData | None]:

@@ -158,11 +158,11 @@ def _own(
     data: str, model: str, seed: int, values: dict[str, Any], opened: UserData | None
 ) -> Config:
     name = data if is_pyg_name(data) or is_python_name(data) else str(user_path(data).resolve())
+    split = str(values.get("data.split"))
+    if split.endswith((".json", ".csv", ".csv.gz")):
+        values = values | {"data.split": str(user_path(split).resolve())}
     start = _own_start(DataConfig(name), model, seed)
     start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
-    if str(start.data.split).endswith((".json", ".csv", ".csv.gz")):
-        values = values | {"data.split": str(user_path(str(start.data.split)).resolve())}
-        start = start.with_values({"data.split": values["data.split"]})
     opened = opened or open_data(start.data)
     objective = user_objective(start.data, opened)
     usual: dict[str, Any] = {f"training.{k}": v for k, v in objective.items()}

@@ -185,8 +185,14 @@ def reproduce(
     return replace(summary, planned=planned, choices=choices, failed=summary.failed | failed)
 
 
-def dry_run(planned: Sequence[Run], runs: str | Path, results: str | Path) -> str:
-    r"""Returns the commands of the runs that are left, a line each. It writes nothing."""
+def dry_run(
+    planned: Sequence[Run],
+    runs: str | Path,
+    results: str | Path,
+    settings: Sequence[Setting] | None = None,
+) -> str:
+    r"""Returns the commands of the runs, or of the trials, that are left. Writes nothing."""
+    planned = planned if settings is None else trials(planned, settings)
     left = Sweep(len(planned), user_path(runs), user_path(results), {}).left(planned)
     lines = []
     for run in left:

@@ -102,6 +102,16 @@ def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) ->
     return [entry for entry in entries if entry.key not in tried - kept]
 
 
+def chosen_entries(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
+    r"""Returns the runs of a comparison with the chosen learning rates."""
+    rates = {choice.key: choice.lr for choice in choices}
+    return [
+        entry
+        for entry in entries
+        if rates.get(entry.key.rpartition("-lr")[0]) == entry.config["training"]["lr"]
+    ]
+
+
 def trials(planned: Sequence[AnyRun], settings: Sequence[Setting]) -> list[AnyRun]:
     r"""Returns all runs of the searches for the rows of some runs, each with its first seed."""
     return [trial for run in _first_seeds(planned) for trial in grid(run, settings)]

@@ -1,4 +1,4 @@
-r"""The runs of the tables of the paper and of our own."""
+r"""The runs of the tables of the paper and of our own, and of comparisons."""
 
 import fnmatch
 from abc import ABC, abstractmethod
@@ -103,6 +103,31 @@ class TableRun(Run):
 
     def folder(self, root: Path) -> Path:
         return run_folder(self.config, root)
+
+
+class ComparedRun(Run):
+    r"""One run of a comparison. Its row is the host with the budget, such as ``"gin-100000"``, and
+    its variant ``"fog"`` for the network with FOG."""
+
+    @property
+    def slug(self) -> str:
+        r"""The network, with a digest of all settings but the learning rate and the seed."""
+        # Without paths: a clone with the ledger does not train the runs again.
+        same = portable(self.config).with_values({"training.lr": 1.0, "seed": 0})
+        return f"{self.config.model.name}-{same.digest()}".replace(":", "-")
+
+    @property
+    def name(self) -> str:
+        r"""The slug with the learning rate and the seed."""
+        return f"{self.slug}-lr{self.config.training.lr:g}-seed{self.config.seed}"
+
+    @property
+    def search_key(self) -> str:
+        return f"{self.table}/{self.slug}"
+
+    def with_seed(self, seed: int) -> "ComparedRun":
+        r"""Returns the same run with another seed."""
+        return replace(self, config=self.config.with_values({"seed": seed}))
 
 
 def runs_of(config: Config) -> list[TableRun]:

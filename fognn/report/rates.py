@@ -82,13 +82,10 @@ def _difference(found: Difference | None, metric: Metric) -> str:
 
 
 def rates_frame(table: str, results: str | Path = "results") -> pd.DataFrame:
-    r"""Returns a row for each host of a table and the same host with FOG.
-
-    ``own_host``, ``own_fog``, ``chosen_host`` and ``chosen_fog`` are pairs of a learning rate and a
-    weight decay; ``tries`` is their number, or ``"not equal"``; and three are a
-    :class:`Difference`: ``printed`` (with the paper's settings), ``fair`` (with the chosen ones)
-    and ``settings`` (the first minus the second).
-    """
+    r"""Returns a row for each host of a table and the same host with FOG: their settings, each a
+    learning rate and a weight decay, the number of ``tries``, and three :class:`Difference`:
+    ``printed`` (with the paper's settings), ``fair`` (with the chosen ones) and ``settings`` (the
+    first minus the second)."""
     results = readable(results)
     entries = {entry.key: entry for entry in ledger_of(table, results).entries()}
     choices = {choice.key: choice for choice in choices_of(table, results).entries()}

@@ -49,7 +49,7 @@ def _site(results: Path) -> Iterator[Page]:
     if comparisons:
         table = comparisons_table(comparisons)
         frames = list(comparisons.values())
-        parts = [_comparison(n, frame, sentence_of(frame)) for n, frame in enumerate(frames)]
+        parts = [_comparison(number, frame) for number, frame in enumerate(frames)]
         yield "compare", "compare", {"menu": menu} | _page("FOG on other data", parts, table=table)
     if others:
         yield "runs", "table", {"menu": menu} | _runs_page(others, "Runs that are in no table")
@@ -67,10 +67,7 @@ def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
 def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path:
     """Writes the page of one or several results of :func:`fognn.compare`, side by side."""
     answers = answers if isinstance(answers, list | tuple) else [answers]
-    parts = [
-        _comparison(number, one.frame, one.sentence, one.notes, one.about)
-        for number, one in enumerate(answers)
-    ]
+    parts = [_comparison(n, one.frame, one.notes, one.about) for n, one in enumerate(answers)]
     title = title or (parts[0]["title"] if len(parts) == 1 else "Does FOG help?")
     return write_pages(output, [("index", "compare", _page(title, parts, table=None))])
 
@@ -126,11 +123,11 @@ def _says(frame: pd.DataFrame) -> str:
 def _table_page(
     name: str, frame: pd.DataFrame, judged: Sequence[Judgement], results: Path
 ) -> dict[str, Any]:
-    parts = []
     groups = list(frame.groupby("data", sort=False))
-    for number, ((data, own), table) in enumerate(zip(groups, paper_tables(frame), strict=True)):
-        part = _part(own, number, table, data if len(groups) > 1 else "")
-        parts.append(part)
+    parts = [
+        _part(own, number, table, data if len(groups) > 1 else "")
+        for number, ((data, own), table) in enumerate(zip(groups, paper_tables(frame), strict=True))
+    ]
     printed, title = TABLES[name].number, capital(TABLES[name].title)
     return _page(
         f"Table {printed}: {title}" if printed else f"{title} (not in the paper)",
@@ -198,7 +195,6 @@ def _networks(frame: pd.DataFrame, number: int, title: str) -> Part:
 def _comparison(
     number: int,
     frame: pd.DataFrame,
-    sentence: str,
     notes: Sequence[str] = (),
     about: Mapping[str, Any] | None = None,
 ) -> Part:
@@ -209,7 +205,7 @@ def _comparison(
     ]
     title = f"{hosts}, with and without FOG, on {frame['data'].iloc[0]}"
     return _networks(frame, number, title) | {
-        "sentence": sentence,
+        "sentence": sentence_of(frame),
         "verdicts": verdicts,
         "notes": notes,
         "about": statistics_rows(dict(about or {})),

@@ -6,12 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.compared import chosen_entries
 from fognn.experiments.differences import METRICS, NONE, Difference, difference_of, pluralize
 from fognn.experiments.ledger import COMPARE, ledger_of, readable
 from fognn.experiments.results import networks_frame, table_frame
 from fognn.experiments.rows import TABLES, get_row, name_of, rows
-from fognn.experiments.search import choices_of
+from fognn.experiments.search import choices_of, chosen_entries
 from fognn.experiments.tables import label_of
 from fognn.models import list_models
 from fognn.report.claims import claims_table, read_frames

@@ -16,7 +16,7 @@ from torch_geometric.nn import GCNConv, global_mean_pool
 
 import fognn
 from fognn.data import write_graphs
-from fognn.experiments.compared import networks
+from fognn.experiments.compare import networks
 from fognn.experiments.ledger import ledger_of
 from fognn.experiments.search import choices_of
 from fognn.experiments.tables import Run
