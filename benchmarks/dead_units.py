@@ -197,9 +197,10 @@ def zinc_table(errors: dict[str, list[float]]) -> list[dict[str, Any]]:
             "of each seed": " ".join(f"{value:.4f}" for value in values),
         }
         pairs = [a - b for a, b in zip(values, errors["paper"], strict=True)]
-        low, high = (None, None) if norm == "paper" else estimate(pairs)[2:]
-        row["minus paper"] = "" if norm == "paper" else f"{statistics.fmean(pairs):+.4f}"
-        row["95 % interval"] = "" if low is None else f"{low:+.4f} {high:+.4f}"
+        mean, _, low, high = estimate(pairs)
+        shown = norm != "paper" and len(pairs) > 1
+        row["minus paper"] = "" if norm == "paper" else f"{mean:+.4f}"
+        row["95 % interval"] = f"{low:+.4f} {high:+.4f}" if shown else ""
         table.append(row)
     return table
 

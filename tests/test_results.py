@@ -9,7 +9,7 @@ import pytest
 
 from fognn.experiments import build, get_row, protocol
 from fognn.experiments.ledger import LedgerEntry, kept_name, ledger_of
-from fognn.experiments.search import choices_of, with_choice
+from fognn.experiments.search import choices_of, with_rates
 from fognn.experiments.tables import TABLES, TableRun, other_key
 from fognn.models import count_parameters
 from fognn.models.weights import read_weights
@@ -55,7 +55,8 @@ def test_a_line_is_of_its_row(entry: LedgerEntry) -> None:
         searches = choices_of(entry.table, RESULTS).entries()
         (choice,) = [c for c in searches if (c.row, c.variant) == (entry.row, entry.variant)]
         tried = {trial.key for trial in choice.tried}
-        assert entry.key in tried or with_choice(run, choice).key == entry.key
+        chosen = with_rates(run, choice.lr, choice.weight_decay)
+        assert entry.key in tried or chosen.key == entry.key
         own = run.protocol.training
         values |= {"training.lr": own.lr, "training.weight_decay": own.weight_decay}
     assert config.with_values(values).identity() == run.protocol.identity()

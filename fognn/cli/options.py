@@ -118,14 +118,6 @@ def setting_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_options
 
 
-def import_own(path: Path | None) -> None:
-    r"""Imports the file of the option ``--import``, if it is given."""
-    if path is not None:
-        from fognn.utils.own_code import import_file
-
-        import_file(path)
-
-
 @contextmanager
 def exit_if_stopped() -> Iterator[None]:
     r"""Ends the command with exit code 130 and a line if a run was interrupted."""

@@ -54,27 +54,25 @@ def reproduce(
     """
     from fognn.experiments.reproduce import dry_run as commands
     from fognn.experiments.reproduce import reproduce as train_runs
-    from fognn.experiments.search import DECAYS, RATES, trials
+    from fognn.experiments.search import DECAYS, RATES
     from fognn.experiments.tables import plan
     from fognn.training.settings import assignments
     from fognn.utils.files import user_path
 
     if not search and (rates or decays):
         raise BadParameter("--rates and --decays need --search")
-    settings = list(
-        itertools.product(
-            options.numbers("reproduce: rates", rates) or RATES,
-            options.numbers("reproduce: decays", decays) or DECAYS,
-        )
+    tries = itertools.product(
+        options.numbers("reproduce: rates", rates) or RATES,
+        options.numbers("reproduce: decays", decays) or DECAYS,
     )
+    settings = list(tries) if search else None
     values = assignments(change or ())
     if data_folder is not None:
         values["data.folder"] = str(user_path(data_folder).resolve())
     chosen = [name.strip() for name in models.split(",")] if models is not None else None
     planned = plan(table, chosen, seeds, fraction, epochs, ours, values)
     if dry_run:
-        first = trials(planned, settings) if search else planned
-        print(commands(first, runs, results))
+        print(commands(planned, runs, results, settings))
         return
     with options.exit_if_stopped():
         summary = train_runs(
@@ -84,7 +82,7 @@ def reproduce(
             options.count_of(workers),
             ray,
             quiet,
-            settings=settings if search else None,
+            settings=settings,
             shared=shared,
             command=shlex.join(["fognn", *sys.argv[1:]]),
         )

@@ -9,6 +9,7 @@ from typer import Argument, BadParameter, Exit, Option
 
 from fognn.cli import options
 from fognn.cli.options import app
+from fognn.utils.own_code import import_file
 
 
 def _list_settings(asked: bool) -> None:
@@ -67,7 +68,8 @@ def train(
     from fognn.experiments.train_one import train as run
     from fognn.training.environment import rank
 
-    options.import_own(imported)
+    if imported is not None:
+        import_file(imported)
     with options.exit_if_stopped():
         result = run(
             data,
@@ -134,7 +136,8 @@ def predict(
       fognn predict zinc/gcn+fog --split val
       fognn predict RUN --support my_classes --query photos -o answers.csv
     """
-    options.import_own(imported)
+    if imported is not None:
+        import_file(imported)
     if support is not None or query is not None:
         if support is None or query is None or source is not None:
             raise BadParameter("--support and --query must be given for images, not INPUT")
@@ -213,7 +216,6 @@ def compare(
     from fognn.report.forms import check_output
     from fognn.report.site import write_comparisons
 
-    options.import_own(imported)
     if output is not None:
         check_output(output)  # before hours of training
     with options.exit_if_stopped():
@@ -229,6 +231,7 @@ def compare(
             shared=shared,
             runs=runs,
             results=results,
+            import_file=imported,
             quiet=quiet,
             command=shlex.join(["fognn", *sys.argv[1:]]),
             **settings,

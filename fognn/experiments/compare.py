@@ -1,8 +1,9 @@
 r"""Comparison of networks with and without FOG on any data: ``fognn compare``."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,20 +14,21 @@ from fognn.data import UserData, open_user_data
 from fognn.data.catalog import dataset_info
 from fognn.data.opening import is_python_name
 from fognn.data.statistics import describe
-from fognn.experiments.compared import ComparedRun, networks
-from fognn.experiments.differences import (
-    METRICS,
-    networks_table,
-    pluralize,
-    sentence_of,
-)
-from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.reproduce import Sweep
+from fognn.experiments.differences import METRICS, networks_table, pluralize, sentence_of
+from fognn.experiments.ledger import COMPARE, LedgerEntry, ledger_of
+from fognn.experiments.protocols import default_settings, protocol
+from fognn.experiments.reproduce import reproduce
 from fognn.experiments.results import networks_frame
-from fognn.experiments.search import Choice, grid, search_rates
-from fognn.models.hosts import BUILT_IN
+from fognn.experiments.rows import rows
+from fognn.experiments.search import Choice, trials
+from fognn.experiments.tables import ComparedRun, data_slug
+from fognn.models.budget import budget_settings
+from fognn.models.hosts import BUILT_IN, HOSTS
+from fognn.models.registry import has_fog
+from fognn.training import Config, ModelConfig
 from fognn.training.config import DataConfig, setting_name
-from fognn.training.data import PLAIN_ZINC, data_fingerprint
+from fognn.training.data import PLAIN_ZINC, data_fingerprint, task_of
+from fognn.training.environment import device_of
 from fognn.training.user_data import is_user_data, open_data
 from fognn.training.user_module import module_name
 from fognn.utils import checks
@@ -37,6 +39,8 @@ from fognn.utils.own_code import import_file as import_python_file
 __all__ = ["CompareResult", "compare"]
 
 RATES = (3e-3, 1e-3, 3e-4)
+# The budget determines these, and the search the learning rate.
+_SOLVED = ("model.channels", "model.head_channels", "model.hidden", "model.fog_channels")
 
 
 @dataclass(frozen=True)
@@ -59,21 +63,18 @@ class CompareResult:
         return [entry for entries in self.frame.get("entries", ()) for entry in entries]
 
     def __str__(self) -> str:
-        lines = [self._table(), ""] if len(self.frame) else []
+        lines = []
+        if len(self.frame):
+            first = self.frame.iloc[0]
+            metric, seeds = METRICS[first["metric"]], pluralize(self.seeds, "seed")
+            at = f"{metric.label} at the best validation epoch, {metric.direction}"
+            lines += [f"{first['data']}: {at}; {seeds}", ""]
+            lines += [networks_table(self.frame).to_string(index=False), ""]
         lines += [*self.notes, *[""] * bool(self.notes), self.sentence]
         if self.winner is not None and self.folder is not None:
             lines.append(f"Best on the validation split: {self.winner}. To predict with it:")
             lines.append(f"  {self._command(self.folder)}")
         return "\n".join(lines)
-
-    def _table(self) -> str:
-        first = self.frame.iloc[0]
-        metric = METRICS[first["metric"]]
-        title = (
-            f"{first['data']}: {metric.label} at the best validation epoch, "
-            f"{metric.direction}; {pluralize(self.seeds, 'seed')}"
-        )
-        return f"{title}\n\n{networks_table(self.frame).to_string(index=False)}"
 
     def _command(self, folder: Path) -> str:
         best = next(e for e in self.entries if e.key.rpartition("/")[2] == folder.name)
@@ -162,34 +163,110 @@ def compare(
         given = {model: given.get(model, {}) | {"data": opened} for model in models}
     runs, results, table = user_path(runs), user_path(results), planned[0].table
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
-    _check_data([trial for run in planned for trial in grid(run, tries)], results, opened)
-    where = {"workers": workers, "ray": ray, "shared": shared}
-    total = len(planned) * (len(rates) + seeds - 1)
-    with Sweep(total, runs, results, where, given, command=command, quiet=quiet) as sweep:
-        chosen, choices, failed = search_rates(planned, results, sweep.train, tries)
-        others = [run.with_seed(seed) for seed in range(1, seeds) for run in chosen]
-        failed = failed | sweep.train(others).failed
+    _check_data(trials(planned, tries), results, opened)
+    summary = reproduce(
+        [run.with_seed(seed) for seed in range(seeds) for run in planned],
+        runs,
+        results,
+        workers,
+        ray,
+        quiet,
+        settings=tries,
+        shared=shared,
+        command=command,
+        given=given,
+    )
     lines = {entry.key: entry for entry in ledger_of(table, results).entries()}
-    keys = [run.with_seed(seed).key for run in chosen for seed in range(seeds)]
-    frame = networks_frame([lines[key] for key in keys if key in lines])
+    frame = networks_frame([lines[run.key] for run in summary.planned if run.key in lines])
     winner, folder = None, None
     if len(frame):  # the best by validation: the test split is not used
-        higher, val = METRICS[frame["metric"].iloc[0]].higher_is_better, frame["validation"]
-        best = frame.loc[val.idxmax() if higher else val.idxmin()]
-        scores = {e.key: e.result["val"]["best"]["items"] for e in best["entries"]}
-        key = (max if higher else min)(scores, key=lambda key: scores[key])
-        winner, folder = str(best["network"]), runs / key
+        advantage = METRICS[frame["metric"].iloc[0]].advantage
+        best = frame.loc[frame["validation"].map(advantage).idxmax()]
+        entry = max(best["entries"], key=lambda e: advantage(e.result["val"]["best"]["items"]))
+        winner, folder = str(best["network"]), runs / entry.key
     return CompareResult(
         frame,
         sentence_of(frame),
-        tuple(choices),
-        tuple(_notes(planned, failed, frame)),
+        tuple(summary.choices),
+        tuple(_notes(planned, summary.failed, frame)),
         seeds,
         winner,
         folder,
         runs / table,
         _about(planned[0].config.data, opened),
     )
+
+
+def networks(
+    data: str,
+    hosts: Sequence[str | tuple[str, str]],
+    budget: int = 100_000,
+    values: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    opened: UserData | None = None,
+) -> list[ComparedRun]:
+    r"""Returns each host and the host with FOG, with seed 0 and trained alike: by
+    :func:`fognn.experiments.protocol` for FOG on these data. The arguments are those of
+    :func:`fognn.compare`, with whole names of settings; a pair of own networks is their names."""
+    values = values or {}
+    for key in values:
+        if key in ("seed", "data.name") or key in _SOLVED:
+            raise ValueError(f"compare: {key} must not be given, the comparison sets it")
+    for host in hosts:
+        if isinstance(host, str):
+            checks.known("compare", "hosts", host, ["fog", *HOSTS])
+    of_model = {key: value for key, value in values.items() if key.startswith("model.")}
+    others = {key: value for key, value in values.items() if key not in of_model}
+    base = protocol(data, "fog", 0, others, opened)
+    device_of(base.machine.device)
+    task = task_of(base.data, opened)
+    if task is None:
+        raise ValueError(f"compare: data must be graphs, got {data!r}, which are images")
+    usual = {key: base.model.settings[key] for key in ("layers", "dropout")}
+    usual |= {key.removeprefix("model."): value for key, value in of_model.items()}
+    table = COMPARE + _name(base, name)
+    found = []
+    for host in hosts:
+        if not isinstance(host, str):
+            label = host[0].partition(":")[2].rpartition("-")[0]  # the class
+            for model, fog in zip(host, ("", "fog"), strict=True):
+                config = replace(base, model=ModelConfig(model, {}))
+                name_of = f"{label}+FOG" if fog else label
+                found.append(ComparedRun(table, f"{label.lower()}-0", fog, name_of, config))
+            continue
+        for model, widths in budget_settings(host, task, budget, **usual).items():
+            settings = _form(base, model, opened) | usual | widths
+            settings |= default_settings(model, settings)
+            fog = "fog" if has_fog(model) and host != "fog" else ""
+            config = replace(base, model=ModelConfig(model, settings))
+            found.append(ComparedRun(table, f"{host}-{budget}", fog, _display(model), config))
+    return found
+
+
+def _form(base: Config, model: str, opened: UserData | None) -> dict[str, Any]:
+    r"""Returns the order of FOG's norm and activation, that of FOG alone on these data, and on the
+    user's own data the norm of GCN and the readout of GIN."""
+    form = {"fog_act_first": base.model.settings["fog_act_first"]} if has_fog(model) else {}
+    if not is_user_data(base.data):
+        return form
+    values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
+    settings = protocol(base.data.name, model, 0, values, opened).model.settings
+    return form | {key: settings[key] for key in ("norm", "readout") if key in settings}
+
+
+def _display(model: str) -> str:
+    r"""Returns a network's name as the paper writes it: ``"GatedGCN-E+FOG"``."""
+    written = {row.model.lower(): row.model for row in rows() if not row.few_shot}
+    host, plus, _ = model.partition("+fog")
+    return written.get(host, "FOG" if host == "fog" else host) + ("+FOG" if plus else "")
+
+
+def _name(config: Config, name: str | None) -> str:
+    if name is None:
+        name = re.sub(r"[^a-z0-9._-]+", "-", data_slug(config).lower()).strip("-._") or "data"
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise ValueError(f"compare: name must be of a-z, 0-9, '.', '_' and '-', got {name!r}")
+    return name
 
 
 def _opened(data: Any, values: Mapping[str, Any]) -> tuple[str, UserData | None]:

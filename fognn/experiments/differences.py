@@ -39,10 +39,9 @@ class Metric:
         r"""The value without its unit, with at least as many digits as the paper prints."""
         return f"{value:.{3 if self.percent else 4}f}"
 
-    def figure(self, mean: float, sd: float | None) -> str:
-        r"""A mean, and its standard deviation if there is one: ``0.3280 ± 0.0040``."""
-        known = sd is not None and sd == sd
-        return self.number(mean) + (f" ± {self.number(sd)}" if known and sd is not None else "")
+    def figure(self, mean: float, sd: float) -> str:
+        r"""A mean, and its standard deviation if it is not NaN: ``0.3280 ± 0.0040``."""
+        return self.number(mean) + ("" if math.isnan(sd) else f" ± {self.number(sd)}")
 
     def signed(self, difference: float) -> str:
         r"""A difference of two values with its sign; none if it rounds to 0."""
@@ -51,11 +50,9 @@ class Metric:
             return text
         return f"{'−' if difference < 0 else '+'}{text}"
 
-    def interval(self, low: float | None, high: float | None) -> str:
-        r"""``[−0.1000, +0.2000]``; an empty string without an interval."""
-        if low is None or high is None or low != low:
-            return ""
-        return f"[{self.signed(low)}, {self.signed(high)}]"
+    def interval(self, low: float, high: float) -> str:
+        r"""``[−0.1000, +0.2000]``; an empty string for NaN."""
+        return "" if math.isnan(low) else f"[{self.signed(low)}, {self.signed(high)}]"
 
     def advantage(self, one: float, other: float = 0.0) -> float:
         r"""By how much :obj:`one` is better than :obj:`other`; negative if it is worse."""
@@ -84,35 +81,32 @@ def joined(words: Sequence[str]) -> str:
 
 
 class Estimate(NamedTuple):
-    r"""A mean of independent values, their standard deviation, and the 95 % confidence interval of
-    the mean by Student's t distribution (:obj:`None` for a single value)."""
+    r"""A mean of independent values, their standard deviation, and the 95 % interval of the mean by
+    Student's t distribution (NaN for a single value)."""
 
     mean: float
-    sd: float | None
-    low: float | None
-    high: float | None
+    sd: float
+    low: float
+    high: float
 
 
 def estimate(values: Sequence[float]) -> Estimate:
     r"""Returns the mean of values with its deviation and interval."""
     mean, count = statistics.fmean(values), len(values)
     if count < 2:
-        return Estimate(mean, None, None, None)
+        return Estimate(mean, math.nan, math.nan, math.nan)
     sd = statistics.stdev(values)
     half = float(student_t.ppf(0.975, count - 1)) * sd / math.sqrt(count)
     return Estimate(mean, sd, mean - half, mean + half)
 
 
 class Difference(NamedTuple):
-    r"""The mean difference of two networks over the runs that both have.
-
-    The two runs of a pair have the ``"seed"`` in common; or the ``"fold"``, for runs over folds
-    with a single common seed. Folds share training graphs, so their interval is too narrow.
-    """
+    r"""The mean difference of two networks over the runs that both have: of the same ``"seed"``; or
+    of the same ``"fold"``, whose interval is too narrow, because folds share training graphs."""
 
     value: float
-    low: float | None
-    high: float | None
+    low: float  # NaN for a single pair
+    high: float
     pairs: int
     over: str
 
@@ -120,7 +114,7 @@ class Difference(NamedTuple):
     def note(self) -> str:
         r"""The number of pairs as text: ``"3 seeds"`` or ``"1 seed: no interval"``."""
         count = pluralize(self.pairs, self.over)
-        return f"{count}: no interval" if self.low is None else count
+        return f"{count}: no interval" if math.isnan(self.low) else count
 
 
 def difference_over(values: Sequence[float], over: str = "seed") -> Difference | None:
@@ -132,9 +126,8 @@ def difference_over(values: Sequence[float], over: str = "seed") -> Difference |
 
 
 def figure_of(scores: Mapping[str, Any], at: str, over: str) -> tuple[str, str, str]:
-    r"""Returns the split, the epoch and the average of the figure of a run, or of a fold, that a
-    table shows: on the test split; without one, as on IMDB-MULTI, on the validation split at the
-    best epoch, over items."""
+    r"""Returns the split, the epoch and the average of a table's figure of a run, or of a fold:
+    without a test split, as on IMDB-MULTI, those of validation at the best epoch, over items."""
     return ("val", "best", "items") if scores["test"] is None else ("test", at, over)
 
 
@@ -147,8 +140,7 @@ def value_of(scores: Mapping[str, Any], at: str, over: str) -> float:
 def gaps(
     ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
 ) -> dict[int, float]:
-    r"""Returns the difference of two networks, the first minus the second, for each seed that both
-    have."""
+    r"""Returns the first network minus the second, for each seed that both have."""
     first, second = (
         {entry.seed: value_of(entry.result, at, over) for entry in runs} for runs in (ours, theirs)
     )
@@ -158,8 +150,7 @@ def gaps(
 def paired_difference(
     ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
 ) -> Difference | None:
-    r"""Returns the difference of the runs of two networks, the first minus the second; :obj:`None`
-    if they have no seed in common."""
+    r"""Returns the mean of :func:`gaps`, of one seed over folds; :obj:`None` without any."""
     found = gaps(ours, theirs, at, over)
     if len(found) == 1:
         mine, other = (
@@ -174,35 +165,26 @@ def paired_difference(
 
 
 def verdict_of(difference: Difference | None, metric: str, decides: bool = True) -> str:
-    r"""Returns whether the first of two networks is better than the second.
+    r"""Returns whether the first of two networks is ``"better"`` or ``"worse"``.
 
-    It is ``"better"`` if the whole 95 % interval of the difference is on the better side of 0,
-    ``"worse"`` if it is on the other side, and ``"inconclusive"`` if it has 0 in it. One or two
-    seeds decide nothing: their difference is ``"maybe better"`` or ``"maybe worse"``. The same is
-    true of an interval over the folds of one run, which is too narrow. Without a common run it is
-    ``"not measured"``. Without ``decides``, no interval decides.
+    The 95 % interval of their difference decides, ``"inconclusive"`` if it has 0 in it. One or two
+    seeds, and folds of one run, decide nothing, nor does any interval without ``decides``:
+    ``"maybe better"``, ``"maybe worse"``. Without a common run it is ``"not measured"``.
     """
     if difference is None:
         return "not measured"
-    advantage = METRICS[metric].advantage
-    if difference.low is None or difference.high is None:
-        return "maybe better" if advantage(difference.value) > 0 else "maybe worse"
-    low, high = sorted((advantage(difference.low), advantage(difference.high)))
+    if difference.low <= 0 <= difference.high:  # not for NaN
+        return "inconclusive"
+    verdict = "better" if METRICS[metric].advantage(difference.value) > 0 else "worse"
     sure = decides and difference.over == "seed" and difference.pairs > 2
-    if low > 0:
-        return "better" if sure else "maybe better"
-    if high < 0:
-        return "worse" if sure else "maybe worse"
-    return "inconclusive"
+    return verdict if sure else f"maybe {verdict}"
 
 
 def difference_of(line: Any) -> Difference | None:
-    r"""Returns the difference in a row of a frame (a Series, or a tuple of ``itertuples``);
-    :obj:`None` if it has none."""
+    r"""Returns the difference in a row of a frame; :obj:`None` if it has none."""
     if pd.isna(line.paired):
         return None
-    low, high = (None, None) if pd.isna(line.low) else (float(line.low), float(line.high))
-    return Difference(float(line.paired), low, high, int(line.pairs), line.paired_over)
+    return Difference(line.paired, line.low, line.high, int(line.pairs), line.paired_over)
 
 
 def networks_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -228,9 +210,8 @@ def networks_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentence_of(frame: pd.DataFrame) -> str:
-    r"""Returns the answer in a sentence: for each host of a
-    :func:`~fognn.experiments.results.networks_frame` whether FOG is better or worse, or whether the
-    comparison is inconclusive, and what its intervals are over."""
+    r"""Returns the answer of a :func:`~fognn.experiments.results.networks_frame` in a sentence: for
+    each host whether FOG is better or worse, and what its intervals are over."""
     found = [(line, gap) for line in frame.itertuples() if (gap := difference_of(line)) is not None]
     if not found:
         return "No host has runs with and without FOG, so there is nothing to compare."
@@ -240,7 +221,7 @@ def sentence_of(frame: pd.DataFrame) -> str:
         why = "folds share training data" if folds else "another seed may show the opposite"
         parts.append(f"{FEW}: {why}")
     text = f"{'; '.join(parts)}."
-    if all(gap.low is None for _, gap in found):
+    if all(math.isnan(gap.low) for _, gap in found):
         return text
     split = "folds, which share training data" if folds else "training seeds of one split"
     return f"{text} The intervals are over {split}."
@@ -249,11 +230,10 @@ def sentence_of(frame: pd.DataFrame) -> str:
 def _finding(line: Any, gap: Difference) -> str:
     metric, over = METRICS[line.metric], pluralize(gap.pairs, gap.over)
     unit = f"points of {metric.label}" if metric.percent else metric.label
-    half = None if gap.low is None or gap.high is None else (gap.high - gap.low) / 2
-    wide = "" if half is None else f" ± {metric.number(half)}"
+    half = (gap.high - gap.low) / 2
     if line.verdict == "inconclusive":
-        amount = f"{metric.signed(gap.value)}{wide} {unit}"
+        amount = f"{metric.signed(gap.value)} ± {metric.number(half)} {unit}"
         return f"{line.network} against {line.host} ({amount} over {over}): inconclusive"
     verb = "was" if line.verdict.startswith("maybe") else "is"
     how = f"{verb} {line.verdict.removeprefix('maybe ')} than {line.host}"
-    return f"{line.network} {how} by {metric.number(abs(gap.value))}{wide} {unit} over {over}"
+    return f"{line.network} {how} by {metric.figure(abs(gap.value), half)} {unit} over {over}"

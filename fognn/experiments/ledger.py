@@ -40,11 +40,15 @@ COMPARE = "compare/"  # the beginning of the table of a comparison
 
 
 class KeyedLine(BaseModel):
-    r"""A line with a unique key. Fields of a later version are kept."""
+    r"""A line with a unique key about a run or a search. Fields of a later version are kept."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
 
     key: str
+    table: str  # "compare/NAME" for a comparison, "runs" for a run that is in no table
+    row: str  # the id of its row, such as "zinc/gcn+fog"
+    variant: str
+    label: str
 
     def dump(self) -> bytes:
         r"""Returns the line, without fields that are :obj:`None`."""
@@ -114,10 +118,6 @@ class JsonLines(Generic[Line]):
 class LedgerEntry(KeyedLine):
     r"""A line of the ledger: one finished run."""
 
-    table: str  # "compare/NAME" for a comparison, "runs" for a run that is in no table
-    row: str  # the id of its row, such as "zinc/gcn+fog"
-    variant: str
-    label: str
     model: str
     data: str
     seed: int
@@ -131,11 +131,6 @@ class LedgerEntry(KeyedLine):
     def run(self) -> Config:
         r"""The configuration of the run."""
         return Config.from_dict(self.config)
-
-    @property
-    def table_run(self) -> TableRun:
-        r"""The run of the table."""
-        return TableRun(self.table, self.row, self.variant, self.label, self.run)
 
     @model_validator(mode="after")
     def _is_whole(self) -> "LedgerEntry":
@@ -222,10 +217,9 @@ def add_to_ledger(run: Run, folder: Path, results: Path) -> None:
         alike = [line for line in lines if (line.row, line.variant) == (run.row, run.variant)]
         others = [line for line in alike if line.weights and line.seed != entry.seed]
         lowest = all(line.seed > entry.seed for line in others)
-        if not lowest or not isinstance(run, TableRun) or not run.keeps_weights:
-            return [new]
         kept = new.weights and file.is_file()
-        checksum = None if kept else _write(file, entry, folder)
+        wanted = isinstance(run, TableRun) and run.keeps_weights and lowest and not kept
+        checksum = _write(file, entry, folder) if wanted else None
         if checksum is None:
             return [new]
         without = [line.model_copy(update={"weights": None}) for line in others]
@@ -240,14 +234,12 @@ def weights_of(results: str | Path) -> Path:
 
 
 def kept_name(entry: LedgerEntry) -> str:
-    r"""Returns the name of the weights of a run, such as ``"zinc/gcn+fog"``: its key without the
-    seed."""
+    r"""Returns the name of the weights of a run: its key without the seed, ``"zinc/gcn+fog"``."""
     return entry.key.removesuffix(f"-seed{entry.seed}")
 
 
 def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
-    r"""Writes the weights of a run and returns their checksum; :obj:`None` if it has no
-    checkpoint."""
+    r"""Writes the weights of a run, if it has a checkpoint, and returns their checksum."""
     folds = entry.result.get("folds") or []
     at = TABLES[entry.table].at
     checkpoint = (folder / f"fold-{FOLD}" if folds else folder) / f"{at}.ckpt"
@@ -264,15 +256,14 @@ def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Check:
-    r"""The verification of the weights of one row: its figures over batches and over items in the
-    ledger and here, or why they could not be measured."""
+    r"""The figures of a row's weights, over batches and over items, in the ledger and here."""
 
     name: str
     seed: int | None  # None if no line names the file
     digits: int  # with which tables show the figures
     ledger: tuple[float, ...]
     here: tuple[float, ...] = ()
-    problem: str = ""
+    problem: str = ""  # why they could not be measured
 
     @property
     def ok(self) -> bool:

@@ -149,23 +149,20 @@ def command_of(config: Config) -> str:
     arguments = ["fognn", "train", name, model, "--seed", str(config.seed)]
     for key, value in flat(config.to_dict()).items():
         if value != theirs.get(key) and key != "data.folder":
-            arguments += ["--set", f"{key}={_yaml(value)}"]
+            text = yaml.safe_dump(value, default_flow_style=True).strip().removesuffix("\n...")
+            arguments += ["--set", f"{key}={text}"]
     return shlex.join(arguments)
-
-
-def _yaml(value: Any) -> str:
-    return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
 
 
 def _own(
     data: str, model: str, seed: int, values: dict[str, Any], opened: UserData | None
 ) -> Config:
     name = data if is_pyg_name(data) or is_python_name(data) else str(user_path(data).resolve())
+    split = str(values.get("data.split"))
+    if split.endswith((".json", ".csv", ".csv.gz")):
+        values = values | {"data.split": str(user_path(split).resolve())}
     start = _own_start(DataConfig(name), model, seed)
     start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
-    if str(start.data.split).endswith((".json", ".csv", ".csv.gz")):
-        values = values | {"data.split": str(user_path(str(start.data.split)).resolve())}
-        start = start.with_values({"data.split": values["data.split"]})
     opened = opened or open_data(start.data)
     objective = user_objective(start.data, opened)
     usual: dict[str, Any] = {f"training.{k}": v for k, v in objective.items()}
@@ -206,25 +203,19 @@ def _data(name: str) -> DataConfig:
 
 
 def _episodes(data: DataConfig, row: Row) -> DataConfig:
-    r"""Returns the data with the episodes of a row, and the fraction of the splits, if it says how
-    they are."""
+    r"""Returns the data with the episodes and the fraction of a row, where it has them."""
     names = ("n_query", "episodes", "fraction")
     own = {name: getattr(row, name) for name in names if getattr(row, name) is not None}
     return dataclasses.replace(data, **own)
 
 
 def _training(row: Row) -> TrainingConfig:
-    settings: dict[str, Any] = {
-        name: getattr(row, name)
-        for name in ("batch_size", "lr", "weight_decay", "schedule", "patience", "min_lr", "steps")
-        if getattr(row, name) is not None
-    }
-    unit = (row.steps or _STEPS) if row.few_shot else 1
-    settings |= {
-        name: getattr(row, name) // unit
-        for name in ("epochs", "step")
-        if getattr(row, name) is not None
-    }
+    names = ("batch_size", "lr", "weight_decay", "schedule", "patience", "min_lr", "steps")
+    given = {name: getattr(row, name) for name in (*names, "epochs", "step")}
+    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if row.few_shot:
+        unit = row.steps or _STEPS
+        settings |= {key: settings[key] // unit for key in ("epochs", "step") if key in settings}
     loss, metric = ("l1" if row.metric == "mae" else "cross_entropy"), row.metric
     if row.dataset in ("PATTERN", "CLUSTER"):
         loss, metric = f"balanced_{loss}", f"balanced_{metric}"

@@ -5,14 +5,14 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from fognn.experiments.ledger import add_to_ledger, ledger_of
 from fognn.experiments.protocols import command_of
 from fognn.experiments.search import Choice, Setting, search_rates, trials
-from fognn.experiments.tables import Run, TableRun
+from fognn.experiments.tables import Run
 from fognn.experiments.workers import GRACE, Answer, Pool, open_pool, problem_of
 from fognn.training import Result, Stopped
 from fognn.training.progress import StopSignals, duration
@@ -29,6 +29,7 @@ class Summary:
     failed: dict[str, str]  # twice, with the reason
     seconds: float = 0.0
     choices: list[Choice] = field(default_factory=list)  # of learning rates
+    planned: Sequence[Run] = ()  # with the chosen rates
 
     @property
     def done(self) -> int:
@@ -47,8 +48,8 @@ class Summary:
 
 @dataclass
 class Sweep:
-    r"""Trains runs as :func:`reproduce` does, whose arguments it has. A context manager: its worker
-    processes stay alive from one call of :meth:`train` to the next, and progress counts on."""
+    r"""Trains runs as :func:`reproduce` does, whose arguments it has. Its worker processes stay
+    alive from one call of :meth:`train` to the next, and progress counts on."""
 
     total: int  # of all calls
     runs: Path
@@ -148,7 +149,7 @@ class Sweep:
 
 
 def reproduce(
-    planned: Sequence[TableRun],
+    planned: Sequence[Run],
     runs: str | Path = "runs",
     results: str | Path = "results",
     workers: int | Literal["auto"] = 1,
@@ -158,8 +159,9 @@ def reproduce(
     settings: Sequence[Setting] | None = None,
     shared: bool = False,
     command: str = "the same command",
+    given: Mapping[str, dict[str, Any]] | None = None,
 ) -> Summary:
-    r"""Trains the runs of a table, several at a time, and adds each to its ledger when it finishes.
+    r"""Trains many runs, several at a time, and adds each to its ledger when it finishes.
 
     A run that is finished, or in the ledger, is skipped; an unfinished one is resumed, and a
     finished run folder that is not in the ledger is added to it. On Ctrl-C every run saves its
@@ -167,7 +169,8 @@ def reproduce(
     With :obj:`settings`, learning rates are searched first, see
     :func:`fognn.experiments.search.search_rates`. :obj:`ray` is the address of a cluster,
     ``"auto"`` for that of this machine, or ``"local"`` for a new one, and with :obj:`shared` all
-    its machines share the folder :obj:`runs`.
+    its machines share the folder :obj:`runs`. :obj:`given` has Python objects, see
+    :class:`~fognn.experiments.workers.Here`.
     """
     runs, results = user_path(runs), user_path(results)
     where = {"workers": workers, "ray": ray, "shared": shared}
@@ -175,17 +178,21 @@ def reproduce(
     if settings is not None:  # a trial of each row is one of its runs
         total += len(trials(planned, settings)) - len({(run.row, run.variant) for run in planned})
     choices, failed = list[Choice](), dict[str, str]()
-    with Sweep(total, runs, results, where, command=command, quiet=quiet) as sweep:
+    with Sweep(total, runs, results, where, given or {}, command, quiet) as sweep:
         if settings is not None:
             planned, choices, failed = search_rates(planned, results, sweep.train, settings)
         summary = sweep.train(planned)
-    summary.choices = choices
-    summary.failed |= failed
-    return summary
+    return replace(summary, planned=planned, choices=choices, failed=summary.failed | failed)
 
 
-def dry_run(planned: Sequence[Run], runs: str | Path, results: str | Path) -> str:
-    r"""Returns the commands of the runs that are left, a line each. It writes nothing."""
+def dry_run(
+    planned: Sequence[Run],
+    runs: str | Path,
+    results: str | Path,
+    settings: Sequence[Setting] | None = None,
+) -> str:
+    r"""Returns the commands of the runs, or of the trials, that are left. Writes nothing."""
+    planned = planned if settings is None else trials(planned, settings)
     left = Sweep(len(planned), user_path(runs), user_path(results), {}).left(planned)
     lines = []
     for run in left:

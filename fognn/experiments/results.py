@@ -20,7 +20,7 @@ r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each
 What is not known is NaN in a column of numbers, and empty in one of texts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
 from fognn.experiments.protocols import config_of
 from fognn.experiments.rows import TABLES, get_row
 from fognn.experiments.search import SEARCHED, choices_of, without_trials
-from fognn.experiments.tables import is_host, label_of, plan, same_variant, slug_of
+from fognn.experiments.tables import TableRun, is_host, label_of, plan, same_variant, slug_of
 from fognn.training.settings import flat
 from fognn.utils import checks
 
@@ -59,29 +59,17 @@ def table_frame(
     mean curve over the held-out folds, over items. ``minus`` names a row to subtract from all rows
     of its dataset, in place of the host (for a control, of its reference).
     """
-    results = readable(results)
-    entries, choices = ledger_of(table, results), choices_of(table, results)
-    shown = without_trials(entries.entries(), choices.entries())
-    return frame_of(table, shown, at, over, minus)
-
-
-def frame_of(
-    table: str,
-    entries: Sequence[LedgerEntry],
-    at: str | None = None,
-    over: str | None = None,
-    minus: str | None = None,
-) -> pd.DataFrame:
-    r"""Returns :func:`table_frame` of some lines of the ledger."""
     checks.known("table", "name", table, TABLES)
     at, over = at or TABLES[table].at, over or TABLES[table].over
     checks.one_of("table", "at", at, ("last", "best"))
     checks.one_of("table", "over", over, ("batches", "items"))
+    results = readable(results)
+    choices = choices_of(table, results).entries()
     places = {(run.row, run.variant): place for place, run in enumerate(plan(table))}
     groups: dict[tuple[str, str, tuple[str, ...]], list[LedgerEntry]] = {
         (row, variant, ()): [] for row, variant in places if not variant
     }
-    for entry in entries:
+    for entry in without_trials(ledger_of(table, results).entries(), choices):
         if entry.table != table:
             raise ValueError(f"table: {entry.key} must be a run of table {table!r}")
         groups.setdefault((entry.row, entry.variant, _changes(entry)), []).append(entry)
@@ -102,12 +90,16 @@ def frame_of(
             base = named[minus]
             other = base if line is not base and line["data"] == base["data"] else None
             add_difference(line, other, False, at, over)
-    return _typed(lines)
+    frame = _typed(lines)
+    frame["difference"] = frame["mean"] - frame["paper_mean"]
+    frame["off"] = [_off(line) for line in frame.itertuples()]
+    return frame
 
 
 def _changes(entry: LedgerEntry) -> tuple[str, ...]:
     r"""Returns the settings in which a run differs from the protocol of its row."""
-    mine, theirs = flat(entry.run.identity()), flat(entry.table_run.protocol.identity())
+    usual = TableRun(entry.table, entry.row, entry.variant, entry.label, entry.run).protocol
+    mine, theirs = flat(entry.run.identity()), flat(usual.identity())
     names = dict.fromkeys([*mine, *theirs])
     return tuple(f"{k}={mine.get(k)}" for k in names if mine.get(k) != theirs.get(k))
 
@@ -124,7 +116,7 @@ def _line(
     paper, label = get_row(row), label_of(get_row(row), variant)
     printed = not variant and not _unsearched(changed)
     name, _, value = changed[0].partition("=") if len(changed) == 1 else ("", "", "")
-    line = {
+    return {
         "table": table,
         "row": row,
         "variant": variant,
@@ -138,18 +130,15 @@ def _line(
         "metric": config_of(paper).training.metric,
         **figures_of(entries, at, over),
     }
-    known = line["mean"] is not None and line["paper_mean"] is not None
-    gap = line["mean"] - line["paper_mean"] if known else None
-    return line | {"difference": gap, "off": _off(line, gap)}
 
 
-def _off(line: Mapping[str, Any], gap: float | None) -> str:
+def _off(line: Any) -> str:
     r"""Returns the limits that a difference to the paper exceeds, so that it needs an explanation:
     three printed standard deviations, and 5 % of the printed mean. Changed settings are one."""
-    if line["changed"] or gap is None or line["paper_sd"] is None:
+    if line.changed or pd.isna(line.paper_sd):
         return ""
-    limits = {"3 s.d.": 3 * line["paper_sd"], "5 %": 0.05 * abs(line["paper_mean"])}
-    return " and ".join(name for name, limit in limits.items() if abs(gap) > limit)
+    limits = {"3 s.d.": 3 * line.paper_sd, "5 %": 0.05 * abs(line.paper_mean)}
+    return " and ".join(name for name, limit in limits.items() if abs(line.difference) > limit)
 
 
 def figures_of(entries: Sequence[LedgerEntry], at: str, over: str) -> dict[str, Any]:
@@ -204,12 +193,9 @@ def _unsearched(changed: Sequence[str]) -> tuple[str, ...]:
 def _pair(
     line: dict[str, Any], lines: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any] | None, bool]:
-    r"""Returns the row that a row is compared with, and whether that one comes first.
-
-    For a network with FOG it is the same network without FOG, the host, with the same variant; or,
-    if both are the paper's own rows, the host of the paper. For a control it is its reference, from
-    which the control is subtracted.
-    """
+    r"""Returns the row that a row is compared with, and whether that one comes first: for a control
+    its reference, from which it is subtracted; for a network with FOG the host with the same
+    variant, or, if both are the paper's own rows, the host of the paper."""
     paper = get_row(line["row"])
     same = [
         other
@@ -238,9 +224,9 @@ def add_difference(
     if other is not None and line["entries"]:
         one, two = (other, line) if first else (line, other)
         found = paired_difference(one["entries"], two["entries"], at, over)
-    value, low, high, pairs, paired_over = found or (None, None, None, None, "")
-    line |= {"host": other["network"] if other is not None and found else ""}
-    line |= {"paired": value, "low": low, "high": high, "pairs": pairs, "paired_over": paired_over}
+    line["host"] = other["network"] if other is not None and found else ""
+    names = ("paired", "low", "high", "pairs", "paired_over")
+    line |= zip(names, found or (None, None, None, None, ""), strict=True)
     decides = line.get("fraction") is None
     line["verdict"] = verdict_of(found, line["metric"], decides) if found else ""
 

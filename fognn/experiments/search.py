@@ -9,13 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from fognn.experiments.differences import METRICS
-from fognn.experiments.ledger import (
-    JsonLines,
-    KeyedLine,
-    LedgerEntry,
-    ledger_of,
-    names_of,
-)
+from fognn.experiments.ledger import JsonLines, KeyedLine, LedgerEntry, ledger_of, names_of
 from fognn.experiments.tables import Run
 
 SEARCHED = ("training.lr", "training.weight_decay")
@@ -43,10 +37,6 @@ class Choice(KeyedLine):
     each at its own best epoch. The test split is not used. Its key is that of
     :attr:`fognn.experiments.tables.Run.search_key`."""
 
-    table: str
-    row: str
-    variant: str
-    label: str
     seed: int
     metric: str
     higher_is_better: bool
@@ -68,53 +58,58 @@ def choices_of(table: str, results: str | Path) -> JsonLines[Choice]:
 
 
 def grid(run: AnyRun, settings: Sequence[Setting] = GRID) -> list[AnyRun]:
-    r"""Returns a run for each pair of a learning rate and a weight decay. The run with its own
-    ones keeps its key, so it is not trained twice."""
-    return [_with_values(run, lr, decay) for lr, decay in settings]
+    r"""Returns a run for each setting; that with its own keeps its key, and is not repeated."""
+    return [with_rates(run, lr, decay) for lr, decay in settings]
 
 
 def choose(run: Run, entries: Sequence[LedgerEntry], trials: Sequence[Run]) -> Choice | None:
-    r"""Chooses learning rate and weight decay by the validation metric of the trials, the runs of
-    :func:`grid`; the first if several are equal, :obj:`None` if all failed."""
+    r"""Chooses the best of the trials, the runs of :func:`grid`; :obj:`None` if all failed."""
     scores = {entry.key: entry.result["val"]["best"]["items"] for entry in entries}
-    tried = tuple(_trial(trial, scores.get(trial.key)) for trial in trials)
-    finished = {trial: trial.score for trial in tried if trial.score is not None}
-    if not finished:
+    tried = tuple(
+        Trial(
+            key=run.key,
+            lr=run.config.training.lr,
+            weight_decay=run.config.training.weight_decay,
+            score=scores.get(run.key),
+        )
+        for run in trials
+    )
+    metric = METRICS[run.config.training.metric]
+    scored = {trial: metric.advantage(trial.score) for trial in tried if trial.score is not None}
+    if not scored:
         return None
-    metric = run.config.training.metric
-    higher = METRICS[metric].higher_is_better
-    best = (max if higher else min)(finished, key=lambda trial: finished[trial])
+    best = max(scored, key=lambda trial: scored[trial])
     return Choice(
         **names_of(run) | {"key": run.search_key},
         seed=run.config.seed,
-        metric=metric,
-        higher_is_better=higher,
+        metric=run.config.training.metric,
+        higher_is_better=metric.higher_is_better,
         lr=best.lr,
         weight_decay=best.weight_decay,
         tried=tried,
     )
 
 
-def _trial(run: Run, score: float | None) -> Trial:
-    training = run.config.training
-    return Trial(key=run.key, lr=training.lr, weight_decay=training.weight_decay, score=score)
-
-
-def with_choice(run: AnyRun, choice: Choice) -> AnyRun:
-    r"""Returns a run with the learning rate and the weight decay that a search chose for it."""
-    return _with_values(run, choice.lr, choice.weight_decay)
-
-
-def _with_values(run: AnyRun, lr: float, decay: float) -> AnyRun:
+def with_rates(run: AnyRun, lr: float, decay: float) -> AnyRun:
+    r"""Returns a run with a learning rate and a weight decay, such as those of a choice."""
     return replace(run, config=run.config.with_values({SEARCHED[0]: lr, SEARCHED[1]: decay}))
 
 
 def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
-    r"""Returns the entries without the trials of searches; chosen trials, and those with the row's
-    own learning rate and weight decay, are kept."""
+    r"""Returns the entries without trials that were not chosen and have not the row's settings."""
     tried = {trial.key for choice in choices for trial in choice.tried}
     kept = {key for choice in choices for key in (choice.key, choice.picked.key)}
     return [entry for entry in entries if entry.key not in tried - kept]
+
+
+def chosen_entries(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
+    r"""Returns the runs of a comparison with the chosen learning rates."""
+    rates = {choice.key: choice.lr for choice in choices}
+    return [
+        entry
+        for entry in entries
+        if rates.get(entry.key.rpartition("-lr")[0]) == entry.config["training"]["lr"]
+    ]
 
 
 def trials(planned: Sequence[AnyRun], settings: Sequence[Setting]) -> list[AnyRun]:
@@ -128,10 +123,9 @@ def search_rates(
     train: Callable[[Sequence[AnyRun]], Any],
     settings: Sequence[Setting],
 ) -> tuple[list[AnyRun], list[Choice], dict[str, str]]:
-    r"""Tries learning rates and weight decays for each row of a table on its first seed, chooses by
-    the validation metric, and writes the choices into ``results/searches``. Returns the runs with
-    the chosen ones, without rows whose trials all failed; the choices; and why trials failed, by
-    their keys."""
+    r"""Tries settings for each row on its first seed, and writes the choices into
+    ``results/searches``. Returns the runs with the chosen settings, without rows whose trials all
+    failed; the choices; and why trials failed, by their keys."""
     failed = train(trials(planned, settings)).failed
     choices = {}
     for run in _first_seeds(planned):
@@ -141,9 +135,9 @@ def search_rates(
             choices_of(run.table, results).add(choice)
             choices[run.row, run.variant] = choice
     chosen = [
-        with_choice(run, choices[run.row, run.variant])
+        with_rates(run, choice.lr, choice.weight_decay)
         for run in planned
-        if (run.row, run.variant) in choices
+        if (choice := choices.get((run.row, run.variant)))
     ]
     return chosen, list(choices.values()), failed
 

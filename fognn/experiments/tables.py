@@ -1,9 +1,9 @@
-r"""The runs of the tables of the paper and of our own."""
+r"""The runs of the tables of the paper and of our own, and of comparisons."""
 
+import fnmatch
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,7 @@ class Run(ABC):
 
     @property
     def search_key(self) -> str:
-        r"""The unique name of the search for its learning rate, see
-        :class:`fognn.experiments.search.Choice`."""
+        r"""The unique name of the search for its learning rate."""
         return self.key
 
     def folder(self, root: Path) -> Path:
@@ -98,8 +97,7 @@ class TableRun(Run):
 
     @property
     def name(self) -> str:
-        r"""The slug with the seed; if the run differs from the row's protocol, with a digest of its
-        settings."""
+        r"""The slug with the seed; if settings differ from the protocol's, with their digest."""
         name = f"{self.slug}-seed{self.config.seed}"
         return name if self.follows_protocol else f"{name}-{self.config.digest()}"
 
@@ -107,9 +105,33 @@ class TableRun(Run):
         return run_folder(self.config, root)
 
 
+class ComparedRun(Run):
+    r"""One run of a comparison. Its row is the host with the budget, such as ``"gin-100000"``, and
+    its variant ``"fog"`` for the network with FOG."""
+
+    @property
+    def slug(self) -> str:
+        r"""The network, with a digest of all settings but the learning rate and the seed."""
+        # Without paths: a clone with the ledger does not train the runs again.
+        same = portable(self.config).with_values({"training.lr": 1.0, "seed": 0})
+        return f"{self.config.model.name}-{same.digest()}".replace(":", "-")
+
+    @property
+    def name(self) -> str:
+        r"""The slug with the learning rate and the seed."""
+        return f"{self.slug}-lr{self.config.training.lr:g}-seed{self.config.seed}"
+
+    @property
+    def search_key(self) -> str:
+        return f"{self.table}/{self.slug}"
+
+    def with_seed(self, seed: int) -> "ComparedRun":
+        r"""Returns the same run with another seed."""
+        return replace(self, config=self.config.with_values({"seed": seed}))
+
+
 def runs_of(config: Config) -> list[TableRun]:
-    r"""Returns the runs of the tables with this configuration: none, one, or several, because
-    tables 3 and 6 and the controls share rows."""
+    r"""Returns the runs of the tables with this configuration; some tables share rows."""
     found = _known_runs().get(config.with_values({"seed": 0}).digest(), ())
     return [replace(run, config=config) for run in found]
 
@@ -148,8 +170,7 @@ def data_slug(config: Config) -> str:
 
 
 def portable(config: Config) -> Config:
-    r"""Returns the configuration without paths of this machine, as in the ledger: without the data
-    folder, and the user's file without its folder."""
+    r"""Returns the configuration without folders of this machine, as in the ledger."""
     named: dict[str, str | None] = {"data.folder": None}
     if is_user_data(config.data):
         named["data.name"] = user_data_name(config.data)
@@ -196,14 +217,12 @@ def _first_runs(table: str) -> list[TableRun]:
     hosts = {(row.dataset, row.model) for row in found}
     runs = []
     for row in found:
-        variants = [""]
         host = row.model.removesuffix("+FOG")
-        if row.table is not None and (row.dataset, host) in hosts:
-            if row.few_shot and row.model.endswith("FOG"):
-                variants.append(_FEW_SHOT_VARIANT)
-            elif row.model in _VARIANTS or host in _VARIANTS:
-                variants.append(_VARIANTS.get(row.model) or _VARIANTS[host])
-        for variant in variants:
+        own = _VARIANTS.get(row.model) or _VARIANTS.get(host)
+        if row.few_shot and row.model.endswith("FOG"):
+            own = _FEW_SHOT_VARIANT
+        compared = row.table is not None and (row.dataset, host) in hosts
+        for variant in ["", own] if own and compared else [""]:
             config = config_of(row, 0, **_settings(variant))
             runs.append(TableRun(table, row.id, variant, label_of(row, variant), config))
     return runs
@@ -216,7 +235,7 @@ def _filtered(runs: Sequence[TableRun], patterns: Sequence[str]) -> list[TableRu
             names[run.slug].append(run.paper.model.lower())
     found: set[str] = set()
     for pattern in map(str.lower, patterns):
-        fits = {slug for slug, own in names.items() if any(fnmatchcase(n, pattern) for n in own)}
+        fits = {slug for slug, own in names.items() if fnmatch.filter(own, pattern)}
         if not fits:
             known = dict.fromkeys(name for own in names.values() for name in own)
             checks.known("plan", "models", pattern, known)
@@ -262,8 +281,7 @@ def is_host(host: Row, row: Row) -> bool:
 
 
 def same_variant(host: Row, variant: str, row: Row, own: str) -> bool:
-    r"""Whether a variant of a host has the same setting as a variant of a row with FOG, so that FOG
-    alone is their difference: that of the variant, or the norm of the row."""
+    r"""Whether FOG alone is the difference of a host's variant and a variant of a row with FOG."""
     # The host does not have the variants of FOG.
     shared = "" if own == _FEW_SHOT_VARIANT else own
     return _setting(host, variant) == _setting(row, shared)

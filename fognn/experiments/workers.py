@@ -116,14 +116,11 @@ def _follow_parent() -> None:
 
 
 class RayPool:
-    r"""Tasks on a Ray cluster, one with one core and one thread for each run. Ray restarts a task
-    whose machine is lost on another one.
-
-    If the machines share the folder of the runs, a restarted run resumes from its last checkpoint.
-    Otherwise, a run is trained in a temporary folder of its machine, and its files are sent back
-    when it ends; after the loss of a machine, it resumes from the files that it was started with.
-    fognn must be installed on every machine, and each machine uses its own ``FOGNN_DATA``.
-    """
+    r"""Tasks on a Ray cluster, one with one core and one thread for each run, which Ray restarts
+    on another machine if theirs is lost: from the last checkpoint, if the machines share the folder
+    of the runs. Otherwise, a run is trained in a temporary folder, its files are sent back when it
+    ends, and a restart begins with the files that it was started with. fognn must be installed on
+    every machine, and each uses its own ``FOGNN_DATA``."""
 
     size = sys.maxsize  # Ray queues tasks, and an autoscaling cluster depends on that queue
 
@@ -136,10 +133,9 @@ class RayPool:
         self.refs: dict[Future[Answer], Any] = {}
         self.started = not ray.is_initialized()
         if self.started:
-            options: dict[str, Any] = {"address": address}
-            if address == "local":
-                options = {"num_cpus": cores, "include_dashboard": False}
-            ray.init(**options, log_to_driver=False, logging_level="ERROR")
+            new = {"num_cpus": cores, "include_dashboard": False}
+            place = new if address == "local" else {"address": address}
+            ray.init(**place, log_to_driver=False, logging_level="ERROR")
         # SPREAD: runs are distributed evenly over the machines.
         options = {"num_cpus": 1, "max_retries": 10, "scheduling_strategy": "SPREAD"}
         self.remote = ray.remote(**options, max_calls=1)(train_on_ray)
@@ -199,8 +195,7 @@ def train_run(config: Config, folder: Path, quiet: bool = True, **given: Any) ->
 def train_on_ray(
     config: Config, folder: Path, files: dict[str, bytes] | None, imported: str | None
 ) -> Answer:
-    r"""Trains or resumes a run on the machine where it is called: in its folder, or in a temporary
-    one with the files of its folder, which are sent back."""
+    r"""Trains or resumes a run in its folder, or in a temporary one with its files."""
     with tempfile.TemporaryDirectory(prefix="fognn-") as temporary:
         place = folder if files is None else Path(temporary)
         reason = ""
@@ -231,8 +226,7 @@ def put_files(files: dict[str, bytes], folder: Path) -> None:
 
 
 def problem_of(future: Future[Answer], folder: Path) -> str:
-    r"""Returns why a run has failed, empty if it has not; first writes its files if they were sent
-    from another machine."""
+    r"""Writes the files that another machine sent, and returns why a run has failed, if it has."""
     error = future.exception()
     if error is not None:
         return reason_of(error)

@@ -62,9 +62,10 @@ class Comparison:
         r"""As in :func:`fognn.experiments.differences.verdict_of`."""
         return verdict_of(self.difference, self.better.metric, pd.isna(self.better.fraction))
 
+    @property
     def cells(self) -> list[str]:
-        r"""Returns the two networks, by how much the first is better, the interval, the number of
-        pairs, the paper's difference and the learning rates, as text."""
+        r"""The two networks, by how much the first is better, the interval, the number of pairs,
+        the paper's difference and the learning rates, as text."""
         metric, found = METRICS[self.better.metric], self.difference
         # A claim names rows of the paper only, which have a mean.
         means = [get_row(line.row).mean or 0.0 for line in (self.better, self.than)]
@@ -72,10 +73,8 @@ class Comparison:
         names = [self.better.network, self.than.network]
         if found is None:
             return [*names, NONE, NONE, CLAIMS["not measured"], printed, NONE]
-        interval = NONE
-        if found.low is not None and found.high is not None:
-            ends = sorted((metric.advantage(found.low), metric.advantage(found.high)))
-            interval = metric.interval(*ends)
+        ends = sorted((metric.advantage(found.low), metric.advantage(found.high)))
+        interval = metric.interval(*ends) or NONE
         advantage = metric.signed(metric.advantage(found.value))
         rates = f"{self.better.lr:g}, {self.than.lr:g}"
         return [*names, advantage, interval, found.note, printed, rates]

@@ -4,7 +4,6 @@ open from disk, without a server and without the internet."""
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -87,26 +86,6 @@ def _markdown(text: str) -> str:
     return re.sub(r"([\\`*_<|])", r"\\\1", text)
 
 
-@cache
-def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("fognn.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["version"] = __version__
-    return environment
-
-
-def save_page(path: Path, template: str, **context: Any) -> None:
-    r"""Writes a page, whole or not at all."""
-    text = _templates().get_template(f"{template}.html").render(context)
-    with write_whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
 def check_output(output: str | Path) -> Path:
     r"""Returns the folder for pages; raises if it has an ``index.html`` that is not a report's."""
     output = user_path(output)
@@ -123,8 +102,18 @@ def write_pages(output: str | Path, pages: Iterable[tuple[str, str, dict[str, An
     from plotly.offline import get_plotlyjs
 
     output, pages = check_output(output), list(pages)
-    with write_whole(output / _SCRIPT) as temporary:
-        temporary.write_text(get_plotlyjs(), encoding="utf-8")
+    templates = Environment(
+        loader=PackageLoader("fognn.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    files = {_SCRIPT: get_plotlyjs()}
     for name, template, context in pages:
-        save_page(output / f"{name}.html", template, here=name, **context)
+        page = templates.get_template(f"{template}.html")
+        files[f"{name}.html"] = page.render(context, here=name, version=__version__)
+    for name, text in files.items():
+        with write_whole(output / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     return output / "index.html"

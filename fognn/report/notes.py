@@ -76,10 +76,9 @@ def notes_of(
             f"cause: {'; '.join(unequal)}."
         )
     of_the_paper = any(paper.table is not None for paper in papers)
-    if any(line.ours for line in lines) and of_the_paper:
-        notes.append("†: ours, not in the paper: a variant, or other settings.")
-    elif any(line.ours for line in lines):
-        notes.append("†: other settings than the row's.")
+    ours = "†: ours, not in the paper: a variant, or other settings."
+    if any(line.ours for line in lines):
+        notes.append(ours if of_the_paper else "†: other settings than the row's.")
     hosts = {paper.model.removesuffix("+FOG") for paper in papers if of_the_paper}
     notes += [text for name, text in _VARIANTS.items() if name in hosts]
     if any(line.off for line in lines):

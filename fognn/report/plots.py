@@ -1,9 +1,11 @@
 r"""The plots of the pages, by plotly. A colour is the name of one of the page's, which change with
 the theme: the page's script replaces the names when it draws."""
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -21,15 +23,7 @@ _WIDEST = 2.5  # of the values' range: a wider interval is cut
 _CURVES = {"train_loss": "training loss", "val_loss": "validation loss", "val": "validation"}
 # A point of a row: its value, half the length of its bar, its height and its text.
 Point = tuple[float, float, float, str]
-
-
-class Points(NamedTuple):
-    r"""The points of a figure with a row for each network."""
-
-    paper: list[Point]
-    host: list[Point]
-    fog: list[Point]
-    means: list[Point]
+Points = dict[str, list[Point]]  # by their kind: paper, host, fog or mean
 
 
 @dataclass(frozen=True)
@@ -46,24 +40,24 @@ class Figure:
 def results_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     r"""Returns a row for each network that is printed or measured: the paper's figure, each seed,
     and the mean of several seeds with its interval; :obj:`None` without any."""
-    lines = [line for line in frame.itertuples() if line.entries or _printed(line) is not None]
+    lines = [o for o in frame.itertuples() if o.entries or not math.isnan(_printed(o))]
     if not lines:
         return None
-    points = Points([], [], [], [])
+    points: Points = defaultdict(list)
     for place, line in enumerate(lines):
-        if (printed := _printed(line)) is not None:
+        if not math.isnan(printed := _printed(line)):
             sd = 0.0 if pd.isna(line.paper_sd) else line.paper_sd
-            points.paper.append((printed, sd, _ABOVE - place, f"{line.network}, the paper"))
+            points["paper"].append((printed, sd, _ABOVE - place, f"{line.network}, the paper"))
         for seed, value in zip(line.seeds, line.values, strict=True):
-            runs = points.fog if "FOG" in line.network else points.host
-            runs.append((value, 0.0, _BELOW - place, f"{line.network}, seed {seed}"))
-        mean, _, _, high = estimate(line.values) if line.values else (0.0, None, None, None)
-        if high is not None:
-            points.means.append((mean, high - mean, _BELOW - place, f"{line.network}, mean"))
+            kind = "fog" if "FOG" in line.network else "host"
+            points[kind].append((value, 0.0, _BELOW - place, f"{line.network}, seed {seed}"))
+        if len(line.values) > 1:
+            mean, _, _, high = estimate(line.values)
+            points["mean"].append((mean, high - mean, _BELOW - place, f"{line.network}, mean"))
     metric = METRICS[lines[0].metric]
     split = "validation" if lines[-1].figure.startswith("val") else "test"
     title = f"{split} {metric.axis} ({metric.direction})"
-    caption = f"{capital(title)}. {'Diamonds: the paper. ' * bool(points.paper)}Dots: our runs."
+    caption = f"{capital(title)}. {'Diamonds: the paper. ' * ('paper' in points)}Dots: our runs."
     return _rows(name, caption, lines, points, _axis(title))
 
 
@@ -71,10 +65,10 @@ def effect_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     r"""Returns the difference that FOG makes in each host, or to each control: for each common
     seed, and in the mean; :obj:`None` if there is none."""
     known = {line.network: line for line in frame.itertuples()}
-    lines = [line for line in known.values() if difference_of(line) is not None]
+    lines = [line for line in known.values() if line.host]
     if not lines:
         return None
-    points = Points([], [], [], [])
+    points: Points = defaultdict(list)
     controls = [line.table in TABLES and bool(get_row(line.row).reference) for line in lines]
     for place, (line, control) in enumerate(zip(lines, controls, strict=True)):
         found, host = difference_of(line), known[line.host]
@@ -82,13 +76,13 @@ def effect_figure(frame: pd.DataFrame, name: str) -> Figure | None:
         for seed, value in zip(line.seeds, line.values, strict=True):
             if seed in theirs:
                 gap = (value - theirs[seed]) * (-1 if control else 1)
-                points.fog.append((gap, 0.0, _BELOW - place, f"{line.network}, seed {seed}"))
-        if found is not None and found.high is not None:
+                points["fog"].append((gap, 0.0, _BELOW - place, f"{line.network}, seed {seed}"))
+        if found is not None and found.pairs > 1:
             text = f"{line.network}, {found.note}"
-            points.means.append((found.value, found.high - found.value, _BELOW - place, text))
-        ours, other = _printed(line), _printed(host)
-        if ours is not None and other is not None and not control:
-            points.paper.append((ours - other, 0.0, _ABOVE - place, f"{line.network}, the paper"))
+            points["mean"].append((found.value, found.high - found.value, _BELOW - place, text))
+        printed = _printed(line) - _printed(host)
+        if not (control or math.isnan(printed)):
+            points["paper"].append((printed, 0.0, _ABOVE - place, f"{line.network}, the paper"))
     metric = METRICS[lines[0].metric]
     side = "right" if metric.higher_is_better else "left"
     title = f"{metric.axis} with FOG minus {'its control' if any(controls) else 'without'}"
@@ -135,9 +129,8 @@ def curves_figure(frame: pd.DataFrame, name: str) -> Figure:
     return _figure(name, caption, traces, 400, wide=True, **axes)
 
 
-def _printed(line: Any) -> float | None:
-    mean = getattr(line, "paper_mean", None)
-    return None if mean is None or pd.isna(mean) else float(mean)
+def _printed(line: Any) -> float:
+    return float(getattr(line, "paper_mean", math.nan))
 
 
 def _rows(
@@ -150,10 +143,10 @@ def _rows(
 ) -> Figure:
     r"""Returns a figure with a row for each network. Its axis shows all points, and the intervals
     unless they are so wide that the points would look like one, as with those of two seeds."""
-    values = [value for kind in points for value, *_ in kind] + list(shown)
-    values += [value + sign * sd for value, sd, *_ in points.paper for sign in (-1, 1)]
+    values = [value for kind in points.values() for value, *_ in kind] + list(shown)
+    values += [value + sign * sd for value, sd, *_ in points["paper"] for sign in (-1, 1)]
     low, high = min(values), max(values)
-    bars = [value + sign * half for value, half, *_ in points.means for sign in (-1, 1)]
+    bars = [value + sign * half for value, half, *_ in points["mean"] for sign in (-1, 1)]
     if bars and max(high, *bars) - min(low, *bars) <= _WIDEST * (high - low):
         low, high = min(low, *bars), max(high, *bars)
     margin = 0.08 * (high - low) or 0.08 * abs(high) or 1.0
@@ -163,16 +156,16 @@ def _rows(
         "range": [-len(lines) + 0.4, 0.6],
         "fixedrange": True,  # a finger that scrolls the page must not move the rows
     }
-    looks: list[tuple[str, str, dict[str, Any]]] = [
-        ("the paper, mean ± s.d.", _PAPER, {"symbol": "diamond-open", "size": 9}),
-        ("without FOG, one seed", _HOST, {"size": 9, "opacity": 0.75}),
-        ("with FOG, one seed", _FOG, {"size": 9, "opacity": 0.75}),
-        ("mean, 95 % interval", _INK, {"symbol": "diamond", "size": 6}),
-    ]
+    looks: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "paper": ("the paper, mean ± s.d.", _PAPER, {"symbol": "diamond-open", "size": 9}),
+        "host": ("without FOG, one seed", _HOST, {"size": 9, "opacity": 0.75}),
+        "fog": ("with FOG, one seed", _FOG, {"size": 9, "opacity": 0.75}),
+        "mean": ("mean, 95 % interval", _INK, {"symbol": "diamond", "size": 6}),
+    }
     traces = []
-    for kind, (label, colour, marker) in zip(points, looks, strict=True):
-        if kind:
-            x, half, y, texts = zip(*kind, strict=True)
+    for kind, (label, colour, marker) in looks.items():
+        if points[kind]:
+            x, half, y, texts = zip(*points[kind], strict=True)
             bar = {"array": half, "color": colour, "thickness": 1.5, "width": 4}
             look = {"mode": "markers", "marker": marker | {"color": colour}}
             look |= {"error_x": bar} if any(half) else {}
@@ -181,7 +174,7 @@ def _rows(
     caption += (
         " Bars: the mean with its 95 % interval, which may be wider than the plot (the table has "
         "it in full)."
-    ) * bool(points.means)
+    ) * bool(points["mean"])
     axes = {"xaxis": axis | {"range": [low - margin, high + margin]}, "yaxis": places}
     return _figure(name, caption, traces, max(260, 150 + 34 * len(lines)), len(lines) > 3, **axes)
 

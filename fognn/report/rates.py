@@ -19,7 +19,7 @@ from fognn.experiments.differences import (
 )
 from fognn.experiments.ledger import LedgerEntry, ledger_of, readable
 from fognn.experiments.rows import TABLES
-from fognn.experiments.search import Choice, choices_of, with_choice
+from fognn.experiments.search import Choice, choices_of, with_rates
 from fognn.experiments.tables import TableRun, is_host, plan, same_variant
 from fognn.report.forms import Table
 
@@ -82,13 +82,10 @@ def _difference(found: Difference | None, metric: Metric) -> str:
 
 
 def rates_frame(table: str, results: str | Path = "results") -> pd.DataFrame:
-    r"""Returns a row for each host of a table and the same host with FOG.
-
-    ``own_host``, ``own_fog``, ``chosen_host`` and ``chosen_fog`` are pairs of a learning rate and a
-    weight decay; ``tries`` is their number, or ``"not equal"``; and three are a
-    :class:`Difference`: ``printed`` (with the paper's settings), ``fair`` (with the chosen ones)
-    and ``settings`` (the first minus the second).
-    """
+    r"""Returns a row for each host of a table and the same host with FOG: their settings, each a
+    learning rate and a weight decay, the number of ``tries``, and three :class:`Difference`:
+    ``printed`` (with the paper's settings), ``fair`` (with the chosen ones) and ``settings`` (the
+    first minus the second)."""
     results = readable(results)
     entries = {entry.key: entry for entry in ledger_of(table, results).entries()}
     choices = {choice.key: choice for choice in choices_of(table, results).entries()}
@@ -113,11 +110,12 @@ def _side(
     # Searches of the row's own protocol; one with fewer epochs or data has another key.
     choice = next((choices[run.key] for run in runs if run.key in choices), None)
     training = runs[0].config.training
-    chosen = [with_choice(run, choice).key for run in runs] if choice else []
+    picked = (choice.lr, choice.weight_decay) if choice else None
+    chosen = [with_rates(run, *picked).key for run in runs] if picked else []
     return {
         "run": runs[0],
         "own": (training.lr, training.weight_decay),
-        "chosen": (choice.lr, choice.weight_decay) if choice else None,
+        "chosen": picked,
         "tried": {(trial.lr, trial.weight_decay) for trial in choice.tried} if choice else set(),
         "own_runs": [entries[run.key] for run in runs if run.key in entries],
         "chosen_runs": [entries[key] for key in chosen if key in entries],

@@ -20,21 +20,18 @@ from fognn.experiments.results import networks_frame
 from fognn.experiments.rows import TABLES
 from fognn.report.claims import CLAIMS, RULE, Judgement, judge, read_frames
 from fognn.report.data import statistics_rows
-from fognn.report.forms import Table, capital, check_output, write_pages
+from fognn.report.forms import Table, capital, write_pages
 from fognn.report.plots import curves_figure, effect_figure, results_figure
 from fognn.report.rates import rates_tables
 from fognn.report.tables import comparisons_table, paper_tables, read_comparisons
 
 Page = tuple[str, str, dict[str, Any]]  # name, template, context
 Part = dict[str, Any]  # of a page: a table, figures, runs
-_CLAIM = ["better, says the paper", "than", "advantage here", "95 % interval", "pairs"]
-_CLAIM += ["in the paper", "learning rates"]
 
 
 def build_site(results: str | Path, output: str | Path) -> Path:
     """Writes the site of the ledgers: a front page with the paper's claims, a page for each table,
     one for the comparisons on other data, and one for the runs that are in no table."""
-    check_output(output)
     return write_pages(output, _site(readable(results, "**/*.jsonl")))
 
 
@@ -52,7 +49,7 @@ def _site(results: Path) -> Iterator[Page]:
     if comparisons:
         table = comparisons_table(comparisons)
         frames = list(comparisons.values())
-        parts = [_comparison(n, frame, sentence_of(frame)) for n, frame in enumerate(frames)]
+        parts = [_comparison(number, frame) for number, frame in enumerate(frames)]
         yield "compare", "compare", {"menu": menu} | _page("FOG on other data", parts, table=table)
     if others:
         yield "runs", "table", {"menu": menu} | _runs_page(others, "Runs that are in no table")
@@ -60,7 +57,6 @@ def _site(results: Path) -> Iterator[Page]:
 
 def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
     """Writes a page that compares finished runs: their table, curves, settings and commands."""
-    check_output(output)
     entries = [ledger_entry(Path(folder)) for folder in runs]
     labels = list(dict.fromkeys(entry.label for entry in entries))
     data = joined(list(dict.fromkeys(entry.data for entry in entries)))
@@ -71,10 +67,7 @@ def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
 def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path:
     """Writes the page of one or several results of :func:`fognn.compare`, side by side."""
     answers = answers if isinstance(answers, list | tuple) else [answers]
-    parts = [
-        _comparison(number, one.frame, one.sentence, one.notes, one.about)
-        for number, one in enumerate(answers)
-    ]
+    parts = [_comparison(n, one.frame, one.notes, one.about) for n, one in enumerate(answers)]
     title = title or (parts[0]["title"] if len(parts) == 1 else "Does FOG help?")
     return write_pages(output, [("index", "compare", _page(title, parts, table=None))])
 
@@ -105,21 +98,8 @@ def _overview(frames: Mapping[str, pd.DataFrame], judged: Sequence[Judgement]) -
         "title": "Second-order message passing, measured again",
         "summary": f"{pluralize(len(judged), 'claim')} of the paper. {capital(parts)}.",
         "rule": RULE,
-        "claims": [_claim(one) for one in judged],
+        "claims": judged,
         "tables": [("The tables of the paper", tables[True]), ("Our own tables", tables[False])],
-    }
-
-
-def _claim(judged: Judgement) -> dict[str, Any]:
-    return {
-        "text": judged.text,
-        "quote": judged.quote,
-        "table": judged.table,
-        "kind": judged.verdict.replace(" ", "-"),
-        "verdict": judged.here,
-        "coverage": judged.coverage,
-        "header": _CLAIM,
-        "rows": [one.cells() for one in judged.comparisons],
     }
 
 
@@ -143,17 +123,17 @@ def _says(frame: pd.DataFrame) -> str:
 def _table_page(
     name: str, frame: pd.DataFrame, judged: Sequence[Judgement], results: Path
 ) -> dict[str, Any]:
-    parts = []
     groups = list(frame.groupby("data", sort=False))
-    for number, ((data, own), table) in enumerate(zip(groups, paper_tables(frame), strict=True)):
-        part = _part(own, number, table, data if len(groups) > 1 else "")
-        parts.append(part)
+    parts = [
+        _part(own, number, table, data if len(groups) > 1 else "")
+        for number, ((data, own), table) in enumerate(zip(groups, paper_tables(frame), strict=True))
+    ]
     printed, title = TABLES[name].number, capital(TABLES[name].title)
     return _page(
         f"Table {printed}: {title}" if printed else f"{title} (not in the paper)",
         parts,
         summary=_says(frame),
-        claims=[_claim(one) for one in judged if one.table == name],
+        claims=[one for one in judged if one.table == name],
         more=rates_tables(results) if name == "zinc" else [],
     )
 
@@ -215,7 +195,6 @@ def _networks(frame: pd.DataFrame, number: int, title: str) -> Part:
 def _comparison(
     number: int,
     frame: pd.DataFrame,
-    sentence: str,
     notes: Sequence[str] = (),
     about: Mapping[str, Any] | None = None,
 ) -> Part:
@@ -226,7 +205,7 @@ def _comparison(
     ]
     title = f"{hosts}, with and without FOG, on {frame['data'].iloc[0]}"
     return _networks(frame, number, title) | {
-        "sentence": sentence,
+        "sentence": sentence_of(frame),
         "verdicts": verdicts,
         "notes": notes,
         "about": statistics_rows(dict(about or {})),

@@ -6,18 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.compared import chosen_entries
-from fognn.experiments.differences import (
-    METRICS,
-    NONE,
-    Difference,
-    difference_of,
-    pluralize,
-)
+from fognn.experiments.differences import METRICS, NONE, Difference, difference_of, pluralize
 from fognn.experiments.ledger import COMPARE, ledger_of, readable
 from fognn.experiments.results import networks_frame, table_frame
 from fognn.experiments.rows import TABLES, get_row, name_of, rows
-from fognn.experiments.search import choices_of
+from fognn.experiments.search import choices_of, chosen_entries
 from fognn.experiments.tables import label_of
 from fognn.models import list_models
 from fognn.report.claims import claims_table, read_frames
@@ -147,7 +140,7 @@ def _paired(found: Difference | None, digits: int) -> str:
     if found is None:
         return NONE
     text = f"{found.value:+.{digits}f}"
-    if found.low is not None:
+    if found.pairs > 1:
         text += f" [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
     return f"{text}, {found.note}"
 

@@ -40,7 +40,7 @@ import sys
 from fognn.experiments.ledger import JsonLines, KeyedLine
 ledger = JsonLines(sys.argv[1], KeyedLine)
 for number in range(int(sys.argv[3])):
-    ledger.add(KeyedLine(key=f"{sys.argv[2]}-{number}"))
+    ledger.add(KeyedLine(key=f"{sys.argv[2]}-{number}", table="", row="", variant="", label=""))
     print(number, flush=True)
 """
 

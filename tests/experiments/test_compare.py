@@ -16,7 +16,7 @@ from torch_geometric.nn import GCNConv, global_mean_pool
 
 import fognn
 from fognn.data import write_graphs
-from fognn.experiments.compared import networks
+from fognn.experiments.compare import networks
 from fognn.experiments.ledger import ledger_of
 from fognn.experiments.search import choices_of
 from fognn.experiments.tables import Run
@@ -53,7 +53,8 @@ def fog(run: Run) -> bool:
 
 
 def test_both_networks_differ_in_one_thing() -> None:
-    planned = networks("graphs.npz", ["gcn", "gin"], 6000, {"model.layers": 3, "epochs": 4})
+    values = {"model.layers": 3, "training.epochs": 4}
+    planned = networks("graphs.npz", ["gcn", "gin"], 6000, values)
     assert [run.label for run in planned] == ["GCN", "GCN+FOG", "GIN", "GIN+FOG"]
     assert {run.table for run in planned} == {"compare/graphs"}
     task = task_of(planned[0].config.data, open_data(planned[0].config.data))

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from scipy import stats
 
 from fognn.experiments.differences import Difference, estimate, verdict_of
 from fognn.experiments.ledger import LedgerEntry, ledger_of
-from fognn.experiments.results import frame_of, table_frame
-from fognn.experiments.search import choices_of, choose, grid, with_choice
+from fognn.experiments.results import networks_frame, table_frame
+from fognn.experiments.search import choices_of, choose, grid, with_rates
 from fognn.experiments.tables import plan
 from fognn.report.rates import rates_frame
 from fognn.report.tables import report_table
@@ -24,6 +25,12 @@ from fognn.report.tables import report_table
 def runs(table: str, name: str, figures: list[float], **values: Any) -> list[LedgerEntry]:
     planned = plan(table, [name], len(figures), **{"ours": False} | values)
     return [entry(run, figure) for run, figure in zip(planned, figures, strict=True)]
+
+
+def frame_of(table: str, entries: list[LedgerEntry], *args: Any, **kwargs: Any) -> pd.DataFrame:
+    with tempfile.TemporaryDirectory() as results:
+        ledger_of(table, results).change(lambda _: entries)
+        return table_frame(table, results, *args, **kwargs)
 
 
 def row(frame: pd.DataFrame, network: str) -> Any:
@@ -38,7 +45,9 @@ def test_a_mean_with_its_interval(values: list[float]) -> None:
     if sd > 1e-6:
         expected = stats.t.interval(0.95, len(values) - 1, mean, sd / math.sqrt(len(values)))
         assert (low, high) == pytest.approx(expected, rel=1e-6, abs=1e-9)
-    assert estimate(values[:1]) == (values[0], None, None, None)
+    mean, *others = estimate(values[:1])
+    assert mean == values[0]
+    assert all(map(math.isnan, others))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +59,7 @@ def test_a_mean_with_its_interval(values: list[float]) -> None:
         (Difference(-0.1, -0.2, 0.01, 3, "seed"), "inconclusive"),
         (Difference(-0.1, -0.2, -0.01, 2, "seed"), "maybe better"),
         (Difference(-0.1, -0.2, -0.01, 10, "fold"), "maybe better"),
-        (Difference(0.1, None, None, 1, "seed"), "maybe worse"),
+        (Difference(0.1, math.nan, math.nan, 1, "seed"), "maybe worse"),
     ],
 )
 def test_verdicts(found: Difference | None, verdict: str) -> None:
@@ -104,7 +113,7 @@ def test_what_is_off_and_what_is_changed() -> None:
     assert math.isnan(line.paper_mean)
     twice = runs("zinc", "gcn+fog", [0.3]) + runs("zinc", "gcn+fog", [0.4])
     with pytest.raises(ValueError, match="the same seed"):
-        frame_of("zinc", twice)
+        networks_frame(twice)
 
 
 def test_folds() -> None:
@@ -162,7 +171,7 @@ def test_from_the_ledger_without_trials_and_as_csv(tmp_path: Path) -> None:
         assert choice is not None
         choices_of("zinc", tmp_path).add(choice)
         fair = [
-            entry(with_choice(run, choice), f - 0.01)
+            entry(with_rates(run, choice.lr, choice.weight_decay), f - 0.01)
             for run, f in zip(planned, figures, strict=True)
         ]
         for own in [*tried, *fair, *map(entry, planned, figures)]:

@@ -14,7 +14,7 @@ from fognn.experiments.search import (
     choices_of,
     choose,
     grid,
-    with_choice,
+    with_rates,
     without_trials,
 )
 from fognn.experiments.tables import TableRun, plan
@@ -110,7 +110,8 @@ def test_it_is_recorded(tmp_path: Path) -> None:
 def test_trials_do_not_fill_the_table() -> None:
     entries = searched(ROW, [0.5] * 4 + [0.1] + [0.5] * 7)
     choice = chosen(ROW, [0.5] * 4 + [0.1] + [0.5] * 7)
-    runs = [with_choice(run, choice) for run in plan("zinc", ["gcn+fog"], 2, ours=False)]
+    planned = plan("zinc", ["gcn+fog"], 2, ours=False)
+    runs = [with_rates(run, choice.lr, choice.weight_decay) for run in planned]
     assert runs[0].key == choice.picked.key
     gcn = entry(plan("zinc", ["gcn"])[0], 0.4)
     kept = without_trials([*entries, entry(runs[1], 0.2), gcn], [choice])
