@@ -82,7 +82,7 @@ class CompareResult:
             return f"{best.result['command']} trains it"
         place = folder / "fold-1" if (folder / "fold-1").is_dir() else folder
         if is_python_name(best.model):
-            return f"fognn.predict({str(place)!r}, graphs, module={self.winner})"
+            return f"fognn.predict({str(place)!r}, graphs, module=network)"
         words = ["fognn", "predict", str(place), "INPUT", "-o", "predictions.csv"]
         return shlex.join([*words, "--import", str(asked())] if asked() else words)
 
