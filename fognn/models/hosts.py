@@ -12,6 +12,7 @@ from torch.nn import Module
 from torch_geometric.nn import FiLMConv, GATv2Conv, PNAConv
 
 from fognn.nn import FOG, FOGControl, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv
+from fognn.nn.graph_layer import Resettable
 from fognn.ops import Adjacency
 from fognn.utils import checks
 
@@ -145,7 +146,7 @@ def register_host(name: str, edges: bool = False, act: str = "relu") -> Callable
     return register
 
 
-class _OnEdgeIndex(Module):
+class _OnEdgeIndex(Resettable):
     """Calls a user's layer with a tensor of edges, in place of an :class:`Adjacency`."""
 
     def __init__(self, name: str, conv: Module, edges: bool) -> None:
@@ -157,9 +158,6 @@ class _OnEdgeIndex(Module):
             )
         self.conv = conv
         self.edges = edges
-
-    def reset_parameters(self) -> None:
-        self.conv.reset_parameters()  # type: ignore[operator]
 
     def forward(self, x: Tensor, edge_index: Adjacency, edge_attr: Tensor | None = None) -> Any:
         adj = edge_index

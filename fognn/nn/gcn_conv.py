@@ -53,11 +53,7 @@ class GCNConv(GraphLayer):
         self.out_channels = checks.positive_int("GCNConv", "out_channels", out_channels)
         self.norm = norm
         self.lin = Linear(in_channels, out_channels, bias=False)
-        self.edge_dim = edge_dim
-        self.lin_e: Linear | None = None
-        if edge_dim is not None:
-            checks.positive_int("GCNConv", "edge_dim", edge_dim)
-            self.lin_e = Linear(edge_dim, out_channels, bias=False)
+        self.lin_e = self.edge_linear(edge_dim, out_channels, bias=False)
         self.bias = Parameter(torch.empty(out_channels))
         self.reset_parameters()
 
@@ -110,5 +106,4 @@ class GCNConv(GraphLayer):
         return scale if self.norm == "mean" else scale.sqrt()
 
     def __repr__(self) -> str:
-        widths = f"{self.in_channels}, {self.out_channels}"
-        return f"{self.__class__.__name__}({widths}, norm={self.norm})"
+        return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, norm={self.norm})"

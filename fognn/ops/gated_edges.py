@@ -16,7 +16,9 @@ from fognn.ops.norm import Norm, affine, moments_to_statistics, norm_gradient
 from fognn.ops.spmm import segment_sum
 
 
-def gated_sum(adj: Adjacency, gate: Tensor, x: Tensor, eps: float = 1e-6) -> Tensor:
+def gated_sum(
+    adj: Adjacency, gate: Tensor, x: Tensor, weight: Tensor | None = None, eps: float = 1e-6
+) -> Tensor:
     r"""Sums neighbours through gates that are normalised over the in-edges of each node.
 
     .. math::
@@ -28,11 +30,13 @@ def gated_sum(adj: Adjacency, gate: Tensor, x: Tensor, eps: float = 1e-6) -> Ten
         gate (torch.Tensor): The gates before the sigmoid, ``[num_edges, channels]``, in the order
             of ``adj``.
         x (torch.Tensor): Features of the sources, ``[num_sources, channels]``.
+        weight (torch.Tensor, optional): Factors of the messages, ``[num_edges]``, such as an
+            explainer's mask; they are not in the divisor. (default: :obj:`None`)
         eps (float, optional): Keeps the quotient of a node without in-edges at zero.
             (default: :obj:`1e-6`)
     """
     sigma = gate.sigmoid()
-    total = segment_sum(adj.ptr, sigma * x.index_select(0, adj.source))
+    total = segment_sum(adj.ptr, sigma * x.index_select(0, adj.source), weight)
     return total / (segment_sum(adj.ptr, sigma) + eps)
 
 
