@@ -1,19 +1,15 @@
 """The registry of networks: what goes in and out of one, and how it is built by its name."""
 
+from collections import OrderedDict
 from dataclasses import dataclass, fields
 from fnmatch import fnmatch
 from typing import Any
 
-from torch.nn import Module
+from torch.nn import Module, Sequential
+from torch_geometric.nn import BatchNorm, Linear
 
 from fognn.models.few_shot_net import FewShotNet
-from fognn.models.graph_net import (
-    ConstantEncoder,
-    FeatureEncoder,
-    GraphNet,
-    TokenEncoder,
-    WalkEncoder,
-)
+from fognn.models.graph_net import ConstantEncoder, FeatureEncoder, GraphNet, TokenEncoder
 from fognn.models.heads import Head, JumpingHead, MLPHead, OutputScale
 from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, Host, fog_layer
 from fognn.nn import Block, FeedForward, WithFOG
@@ -192,19 +188,32 @@ def _graph_net(
     edge_features: bool = False,
     readout: str | None = None,
     head: str | None = None,
-    head_channels: int | None = None,
     **others: Any,
 ) -> GraphNet:
     host = host_of(name)
     checks.positive_int("create_model", "channels", channels)
     checks.positive_int("create_model", "layers", layers)
     jumping = head_of(host, head) == "jumping"
-    if jumping and head_channels is not None:
-        others["head_channels"] = head_channels  # which no setting of such a network is
     options = {key: value for key, value in others.items() if value is not None}
-    _check_options(name, host, jumping, options)
+    known = [*(host.options if host else ()), *NET_SETTINGS]
+    known += [*(FOG_SETTINGS if has_fog(name) else ()), *([] if jumping else ["head_channels"])]
+    for option in options:
+        if option not in known:
+            raise ValueError(
+                f"create_model: {name!r} has no setting {option!r}; known: {', '.join(known)}"
+            )
+    head_channels = options.pop("head_channels", None)
     fog = {key: options.pop(key) for key in FOG_SETTINGS if key in options}
-    p = _fog_channels(name, channels, fog.pop("fog_channels", None)) if has_fog(name) else 0
+    p = 0
+    if has_fog(name):
+        p = fog.pop("fog_channels", channels // 2 if host else channels)
+        if host:
+            checks.int_in_range("create_model", "fog_channels", p, 1, channels)
+        elif p != channels:
+            raise ValueError(
+                f"create_model: fog_channels must be {channels}, like channels, for 'fog' alone, "
+                f"got {p}"
+            )
     if readout is not None and task.level != "graph":
         raise ValueError(
             f"create_model: readout must be None for outputs on {task.level}s, got {readout!r}"
@@ -239,9 +248,8 @@ def _graph_net(
         after = FeedForward(channels, ffn, dropout=dropout) if ffn else None
         blocks.append(Block(conv, channels, act, dropout=dropout, feed_forward=after))
 
-    ends: Head
     if jumping:
-        ends = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout)
+        ends: Head = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout)
     else:
         ends = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
     edge_encoder: Module | None = None
@@ -250,33 +258,13 @@ def _graph_net(
     elif reads_edges:
         edge_encoder = _encoder(task.edge_tokens, task.edge_channels, channels, "edge_attr")
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
-    walks = WalkEncoder(task.encodings, channels) if task.encodings else None
+    walks: Module | None = None
+    if task.encodings:
+        norm = BatchNorm(task.encodings, allow_single_element=True)
+        walks = Sequential(OrderedDict(norm=norm, lin=Linear(task.encodings, channels)))
     encoder = _encoder(task.node_tokens, task.node_channels, channels)
     shared = edge_features and edges == "none"  # no layer returns new ones
     return GraphNet(encoder, blocks, ends, edge_encoder, scale, shared, walks)
-
-
-def _fog_channels(name: str, channels: int, p: int | None) -> int:
-    if name == "fog":
-        if p not in (None, channels):
-            raise ValueError(
-                f"create_model: fog_channels must be {channels}, like channels, for 'fog' alone, "
-                f"got {p}"
-            )
-        return channels
-    p = channels // 2 if p is None else p
-    checks.int_in_range("create_model", "fog_channels", p, 1, channels)
-    return p
-
-
-def _check_options(name: str, host: Host | None, jumping: bool, options: dict[str, Any]) -> None:
-    known = [*(host.options if host else ()), *NET_SETTINGS]
-    known += [*(FOG_SETTINGS if has_fog(name) else ()), *([] if jumping else ["head_channels"])]
-    for option in options:
-        if option not in known:
-            raise ValueError(
-                f"create_model: {name!r} has no setting {option!r}; known: {', '.join(known)}"
-            )
 
 
 def head_of(host: Host | None, head: str | None = None) -> str:

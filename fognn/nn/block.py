@@ -93,8 +93,7 @@ class FeedForward(Resettable):
         \mathbf{x}_v' = \textrm{BN}(\mathbf{x}_v + \mathbf{W}_2 \, \textrm{Dropout}(
         \phi(\mathbf{W}_1 \mathbf{x}_v)))
 
-    Both Linears have a bias. A training batch of a single node is normalised by the running
-    statistics, because one node has no variance.
+    Both Linears have a bias. A training batch of a single node is normalised as in :class:`Block`.
 
     Args:
         channels (int): Size :math:`C` of each input and output sample.

@@ -166,20 +166,12 @@ def _(  # type: ignore[no-untyped-def]
     of_target, of_source, e, weight, bias, norm_weight, norm_bias, norm_mean, norm_var, ptr,
     source, norm_eps, eps, with_grad,
 ):  # fmt: skip
-    channels, nodes = weight.size(0), of_target.size(0)
-    edges = source.size(0)
-    width = of_target.size(1) // 2 if with_grad else 0
-    statistics = channels if norm_weight is not None else 0
-    new = of_target.new_empty
-    return (
-        new(nodes, channels),
-        new(edges, channels) if norm_weight is not None else new(0),
-        new(statistics),
-        new(statistics),
-        new(edges, channels) if with_grad else new(0),
-        new(nodes, width) if with_grad else new(0),
-        new(nodes, width) if with_grad else new(0),
-    )
+    (nodes, both), channels, edges = of_target.shape, weight.size(0), source.size(0)
+    shapes = [(nodes, channels), (edges, channels), (channels,), (channels,)]
+    shapes = shapes if norm_weight is not None else [shapes[0], (0,), (0,), (0,)]
+    saved = [(edges, channels), (nodes, both // 2), (nodes, both // 2)]
+    shapes += saved if with_grad else [(0,), (0,), (0,)]
+    return tuple(of_target.new_empty(shape) for shape in shapes)
 
 
 def _affine(weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, eps: float) -> list[Tensor]:
@@ -289,18 +281,11 @@ def _gated_edges_backward(
 def _(  # type: ignore[no-untyped-def]
     grad_y, grad_e, of_source, e, weight, norm_weight, *rest
 ):
-    channels = weight.size(0)
+    new, channels = of_source.new_empty, weight.size(0)
     statistics = 0 if grad_e is None or norm_weight is None else channels
-    new = of_source.new_empty
-    return (
-        new(grad_y.size(0), of_source.size(1)),
-        torch.empty_like(of_source),
-        torch.empty_like(e),
-        torch.empty_like(weight),
-        new(channels),
-        new(statistics),
-        new(statistics),
-    )
+    of_target = new(grad_y.size(0), of_source.size(1))
+    like = (torch.empty_like(t) for t in (of_source, e, weight))
+    return of_target, *like, new(channels), new(statistics), new(statistics)
 
 
 def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
