@@ -1,9 +1,9 @@
-"""The network on graphs, and the encoders of its inputs: tokens, features or a constant."""
+"""The network on graphs, and the encoders of its inputs."""
 
 import torch
 from torch import Tensor
 from torch.nn import EmbeddingBag, Module, ModuleList
-from torch_geometric.nn import Linear
+from torch_geometric.nn import BatchNorm, Linear
 from torch_geometric.nn.inits import reset
 from torch_geometric.typing import Adj
 
@@ -83,6 +83,19 @@ class ConstantEncoder(FeatureEncoder):
 
     def forward(self) -> Tensor:  # type: ignore[override]
         return self.lin(self.lin.weight.new_ones(1, 1))
+
+
+class WalkEncoder(Resettable):
+    """BatchNorm and a Linear of the random-walk encodings of nodes, one column for each step."""
+
+    def __init__(self, steps: int, channels: int) -> None:
+        super().__init__()
+        self.in_channels = steps
+        self.norm = BatchNorm(steps, allow_single_element=True)
+        self.lin = Linear(steps, channels)
+
+    def forward(self, rwse: Tensor) -> Tensor:
+        return self.lin(self.norm(rwse))
 
 
 class GraphNet(Module):

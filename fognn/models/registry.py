@@ -1,15 +1,19 @@
 """The registry of networks: what goes in and out of one, and how it is built by its name."""
 
-from collections import OrderedDict
 from dataclasses import dataclass, fields
 from fnmatch import fnmatch
 from typing import Any
 
-from torch.nn import Module, Sequential
-from torch_geometric.nn import BatchNorm, Linear
+from torch.nn import Module
 
 from fognn.models.few_shot_net import FewShotNet
-from fognn.models.graph_net import ConstantEncoder, FeatureEncoder, GraphNet, TokenEncoder
+from fognn.models.graph_net import (
+    ConstantEncoder,
+    FeatureEncoder,
+    GraphNet,
+    TokenEncoder,
+    WalkEncoder,
+)
 from fognn.models.heads import Head, JumpingHead, MLPHead, OutputScale
 from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, Host, fog_layer
 from fognn.nn import Block, FeedForward, WithFOG
@@ -258,10 +262,7 @@ def _graph_net(
     elif reads_edges:
         edge_encoder = _encoder(task.edge_tokens, task.edge_channels, channels, "edge_attr")
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
-    walks: Module | None = None
-    if task.encodings:
-        norm = BatchNorm(task.encodings, allow_single_element=True)
-        walks = Sequential(OrderedDict(norm=norm, lin=Linear(task.encodings, channels)))
+    walks = WalkEncoder(task.encodings, channels) if task.encodings else None
     encoder = _encoder(task.node_tokens, task.node_channels, channels)
     shared = edge_features and edges == "none"  # no layer returns new ones
     return GraphNet(encoder, blocks, ends, edge_encoder, scale, shared, walks)

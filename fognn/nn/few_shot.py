@@ -189,11 +189,6 @@ class ImageEncoder(Resettable):
                 f"got {list(image.shape)}"
             )
         repeats = repeats or Repeats((len(image),), (1,))
-        if sum(repeats.sizes) != len(image):
-            raise ValueError(
-                f"ImageEncoder: the sizes of repeats must add up to {len(image)}, the number of "
-                f"images, got {repeats.sizes}"
-            )
         # Convolutions, norms and pools on the CPU are faster with the channels last.
         image = image.contiguous(memory_format=torch.channels_last)
         feature = self.lin(through(self.conv, image, repeats).flatten(1))

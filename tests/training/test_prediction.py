@@ -90,7 +90,7 @@ def by_hand(run: Path, graph: Data) -> torch.Tensor:
         return net(graph.x, graph.edge_index, graph.edge_attr).detach()
     from fognn.data.user_data import random_walks
 
-    walks = random_walks(graph, net.walk_encoder.lin.in_channels)
+    walks = random_walks(graph, net.walk_encoder.in_channels)
     return net(graph.x, graph.edge_index, graph.edge_attr, rwse=walks).detach()
 
 
