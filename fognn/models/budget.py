@@ -172,8 +172,7 @@ def _inner_widths(
     ratio = 1.0 if kind == "hadamard" else h2 / h1
 
     def count(first: int, second: int) -> int:
-        changed = {**settings, "fog_kind": kind, "h1": first, "h2": second}
-        return parameters_of(name, task, changed)
+        return parameters_of(name, task, settings | {"fog_kind": kind, "h1": first, "h2": second})
 
     def second(first: int) -> int:
         return max(1, round(ratio * first))

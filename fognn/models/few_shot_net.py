@@ -11,19 +11,13 @@ from fognn.utils import checks
 
 
 class FewShotGNN(Resettable):
-    """The graph network of :class:`FewShotNet`: from node features to the logits of node 0."""
+    """The graph network of :class:`FewShotNet`: from node features to the logits of node 0, by
+    layers whose inputs have the ``widths``."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kind: str,
-        hidden: int,
-        layers: int,
-        neighbours: str,
+        self, widths: list[int], out_channels: int, kind: str, hidden: int, neighbours: str
     ) -> None:
         super().__init__()
-        widths = [in_channels + layer * hidden for layer in range(layers)]
         self.layers = ModuleList(FewShotLayer(w, hidden, kind, neighbours) for w in widths[:-1])
         self.adjacency = AdjacencyMLP(widths[-1])
         self.last = DenseGraphConv(widths[-1], out_channels)
@@ -76,7 +70,8 @@ class FewShotNet(Resettable):
         checks.positive_int("FewShotNet", "layers", layers)
         self.n_way = checks.positive_int("FewShotNet", "n_way", n_way)
         self.cnn = ImageEncoder(embedding, image_size, image_channels)
-        self.gnn = FewShotGNN(embedding + n_way, n_way, kind, hidden, layers, neighbours)
+        widths = [embedding + n_way + layer * hidden for layer in range(layers)]
+        self.gnn = FewShotGNN(widths, n_way, kind, hidden, neighbours)
 
     def forward(self, support: Tensor, label: Tensor, query: Tensor) -> Tensor:
         several = query.dim() == 5

@@ -1,7 +1,9 @@
 """The registry of networks: what goes in and out of one, and how it is built by its name."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fnmatch import fnmatch
+from functools import partial
 from typing import Any
 
 from torch.nn import Module
@@ -15,8 +17,8 @@ from fognn.models.graph_net import (
     WalkEncoder,
 )
 from fognn.models.heads import Head, JumpingHead, MLPHead, OutputScale
-from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, Host, fog_layer
-from fognn.nn import Block, FeedForward, WithFOG
+from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, Host
+from fognn.nn import FOG, Block, FeedForward, FOGControl, WithFOG
 from fognn.utils import checks
 
 
@@ -149,12 +151,11 @@ def create_model(
             ``kind`` of :class:`fognn.nn.FOGControl`), ``fog_norm`` (``"batch_norm"``), ``fog_act``
             (``"relu"``), ``fog_eps`` (``1e-5``) and ``fog_act_first`` (:obj:`False`; the paper's
             networks have :obj:`True`), arguments of :class:`fognn.nn.FOG`; with the head ``"mlp"``:
-            ``head_channels``
-            (the first hidden width of the MLP, half of its input); and the host's settings:
-            ``norm`` (GCN), ``heads`` (GAT, of all layers but the last; GATv2, of all layers),
-            ``gate`` (GatedGCN), ``aggr`` and ``benchmark`` (GraphSAGE), ``hidden`` (GIN, the inner
-            width of each layer), ``degrees`` (PNA, the number of training nodes of each in-degree,
-            from 0). For few-shot networks: the arguments of :class:`FewShotNet`.
+            ``head_channels`` (the first hidden width of the MLP, half of its input); and the host's
+            settings: ``norm`` (GCN), ``heads`` (GAT, of all layers but the last; GATv2, of all
+            layers), ``gate`` (GatedGCN), ``aggr`` and ``benchmark`` (GraphSAGE), ``hidden`` (GIN,
+            the inner width of each layer), ``degrees`` (PNA, the number of training nodes of each
+            in-degree, from 0). For few-shot networks: the arguments of :class:`FewShotNet`.
     """
     if pretrained:
         from fognn.models.weights import pretrained_model  # which imports this module
@@ -207,10 +208,12 @@ def _graph_net(
                 f"create_model: {name!r} has no setting {option!r}; known: {', '.join(known)}"
             )
     head_channels = options.pop("head_channels", None)
-    fog = {key: options.pop(key) for key in FOG_SETTINGS if key in options}
+    fog = {key.removeprefix("fog_"): options.pop(key) for key in FOG_SETTINGS if key in options}
+    kind = fog.pop("kind", "kron")
+    new_fog: Callable[..., FOG] = FOG if kind == "kron" else partial(FOGControl, kind=kind)
     p = 0
     if has_fog(name):
-        p = fog.pop("fog_channels", channels // 2 if host else channels)
+        p = fog.pop("channels", channels // 2 if host else channels)
         if host:
             checks.int_in_range("create_model", "fog_channels", p, 1, channels)
         elif p != channels:
@@ -244,7 +247,7 @@ def _graph_net(
             given = {key: value for key, value in given.items() if key in host.given}
             conv = host.conv(channels, channels - p, **given, **options)
         if p:
-            of_fog = fog_layer(channels, p, edge_dim=edge_dim, **fog)
+            of_fog = new_fog(channels, p, edge_dim=edge_dim, **fog)
             conv = WithFOG(conv, of_fog) if conv is not None else of_fog
         assert conv is not None
         # The benchmark's GraphSAGE has its activation inside, before the norm.
