@@ -1,6 +1,7 @@
 r"""Widths of networks for a number of parameters: a host with and without FOG, and controls."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -58,13 +59,15 @@ def budget_settings(
 
 def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> list[Size]:
     """Returns the sizes of a network within 1 % of the budget; raises if there are none."""
-    fine = (
-        "hidden" if head_of(host_of(name), settings.get("head")) == "jumping" else "head_channels"
-    )
+    jumping = head_of(host_of(name), settings.get("head")) == "jumping"
+    fine = "hidden" if jumping else "head_channels"
     found: list[Size] = []
     tried: list[int] = []
     for channels, one in _candidates(name, task, budget, settings):
-        default = _default(name, task, channels, fine)
+        if jumping:
+            default = channels - channels // 2 if name.endswith("+fog") else channels
+        else:
+            default = channels if task.level == "edge" else channels // 2
         two = parameters_of(name, task, settings | {"channels": channels, fine: default + 1})
         step = two - one  # the number of parameters is affine in the fine setting
         middle = max(1, round(default + (budget - one) / step))
@@ -111,12 +114,6 @@ def _candidates(
     below = next(valid(range(start - 1, max(_FEWEST, start - _GAP) - 1, -1)), None)
     outside = [size for size in (below, from_(stop)) if size is not None]
     return [*valid(range(start, stop)), *outside]
-
-
-def _default(name: str, task: Task, channels: int, fine: str) -> int:
-    if fine == "head_channels":
-        return channels if task.level == "edge" else channels // 2
-    return channels - channels // 2 if name.endswith("+fog") else channels
 
 
 def parameters_of(name: str, task: Task, settings: dict[str, Any]) -> int:
@@ -175,8 +172,7 @@ def _inner_widths(
     ratio = 1.0 if kind == "hadamard" else h2 / h1
 
     def count(first: int, second: int) -> int:
-        changed = {**settings, "fog_kind": kind, "h1": first, "h2": second}
-        return parameters_of(name, task, changed)
+        return parameters_of(name, task, settings | {"fog_kind": kind, "h1": first, "h2": second})
 
     def second(first: int) -> int:
         return max(1, round(ratio * first))
@@ -203,8 +199,5 @@ def _last(true: Callable[[int], bool], low: int = 1) -> int:
     there is none."""
     high = 2 * low
     while true(high):
-        low, high = high, high * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if true(middle) else (low, middle)
-    return low
+        high *= 2
+    return low + bisect_left(range(low + 1, high), True, key=lambda width: not true(width))

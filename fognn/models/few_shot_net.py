@@ -1,35 +1,26 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn import Module, ModuleList
+from torch.nn import ModuleList
 from torch_geometric.nn import DenseGraphConv
 
 from fognn.nn import AdjacencyMLP, FewShotLayer, ImageEncoder
+from fognn.nn.graph_layer import Resettable
 from fognn.nn.norms import Repeats
 from fognn.utils import checks
 
 
-class FewShotGNN(Module):
-    """The graph network of :class:`FewShotNet`: from node features to the logits of node 0."""
+class FewShotGNN(Resettable):
+    """The graph network of :class:`FewShotNet`: from node features to the logits of node 0, by
+    layers whose inputs have the ``widths``."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kind: str,
-        hidden: int,
-        layers: int,
-        neighbours: str,
+        self, widths: list[int], out_channels: int, kind: str, hidden: int, neighbours: str
     ) -> None:
         super().__init__()
-        widths = [in_channels + layer * hidden for layer in range(layers)]
         self.layers = ModuleList(FewShotLayer(w, hidden, kind, neighbours) for w in widths[:-1])
         self.adjacency = AdjacencyMLP(widths[-1])
         self.last = DenseGraphConv(widths[-1], out_channels)
-
-    def reset_parameters(self) -> None:
-        for module in (*self.layers, self.adjacency, self.last):
-            module.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
@@ -37,7 +28,7 @@ class FewShotGNN(Module):
         return self.last(x, self.adjacency(x))[:, 0]
 
 
-class FewShotNet(Module):
+class FewShotNet(Resettable):
     r"""Classifies a query image by a few labelled images (the support set). A convolutional network
     computes the features of each image, a node, and a graph network classifies the query.
 
@@ -79,11 +70,8 @@ class FewShotNet(Module):
         checks.positive_int("FewShotNet", "layers", layers)
         self.n_way = checks.positive_int("FewShotNet", "n_way", n_way)
         self.cnn = ImageEncoder(embedding, image_size, image_channels)
-        self.gnn = FewShotGNN(embedding + n_way, n_way, kind, hidden, layers, neighbours)
-
-    def reset_parameters(self) -> None:
-        self.cnn.reset_parameters()
-        self.gnn.reset_parameters()
+        widths = [embedding + n_way + layer * hidden for layer in range(layers)]
+        self.gnn = FewShotGNN(widths, n_way, kind, hidden, neighbours)
 
     def forward(self, support: Tensor, label: Tensor, query: Tensor) -> Tensor:
         several = query.dim() == 5

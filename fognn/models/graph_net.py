@@ -1,14 +1,15 @@
-"""The network on graphs, and the encoders of its inputs: tokens, features, a constant, or random
-walks."""
+"""The network on graphs, and the encoders of its inputs."""
 
 import torch
 from torch import Tensor
 from torch.nn import EmbeddingBag, Module, ModuleList
 from torch_geometric.nn import BatchNorm, Linear
+from torch_geometric.nn.inits import reset
 from torch_geometric.typing import Adj
 
 from fognn.models.heads import Head
 from fognn.nn import Block
+from fognn.nn.graph_layer import Resettable
 from fognn.ops import adjacency
 from fognn.utils import checks
 
@@ -58,16 +59,13 @@ class TokenEncoder(Module):
         return self.embedding(token + self.first)
 
 
-class FeatureEncoder(Module):
+class FeatureEncoder(Resettable):
     """A Linear of the features."""
 
     def __init__(self, in_channels: int, channels: int, name: str = "x") -> None:
         super().__init__()
         self.name = name
         self.lin = Linear(in_channels, channels)
-
-    def reset_parameters(self) -> None:
-        self.lin.reset_parameters()
 
     def forward(self, feature: Tensor) -> Tensor:
         if feature.dim() == 1:
@@ -87,7 +85,7 @@ class ConstantEncoder(FeatureEncoder):
         return self.lin(self.lin.weight.new_ones(1, 1))
 
 
-class WalkEncoder(Module):
+class WalkEncoder(Resettable):
     """BatchNorm and a Linear of the random-walk encodings of nodes, one column for each step."""
 
     def __init__(self, steps: int, channels: int) -> None:
@@ -95,10 +93,6 @@ class WalkEncoder(Module):
         self.in_channels = steps
         self.norm = BatchNorm(steps, allow_single_element=True)
         self.lin = Linear(steps, channels)
-
-    def reset_parameters(self) -> None:
-        self.norm.reset_parameters()
-        self.lin.reset_parameters()
 
     def forward(self, rwse: Tensor) -> Tensor:
         return self.lin(self.norm(rwse))
@@ -156,10 +150,8 @@ class GraphNet(Module):
         self.walk_encoder = walk_encoder
 
     def reset_parameters(self) -> None:
-        ends = (self.encoder, self.edge_encoder, self.walk_encoder, self.head)
-        for module in (*ends, *self.blocks):
-            if module is not None:
-                module.reset_parameters()
+        for part in (self.encoder, self.edge_encoder, self.walk_encoder, self.head, self.blocks):
+            reset(part)
 
     def forward(
         self,

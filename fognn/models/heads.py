@@ -1,16 +1,19 @@
 """Heads: from the features of a network's layers to outputs on nodes, edges or graphs."""
 
+from collections.abc import Iterable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module, ModuleList, ReLU, Sequential
 from torch_geometric.nn import Linear, global_add_pool, global_mean_pool
 
+from fognn.nn.graph_layer import Resettable
 from fognn.ops import Adjacency, add_ends
 from fognn.utils import checks
 
 
-class Head(Module):
+class Head(Resettable):
     """The base of both heads: from :obj:`channels` of each layer to :obj:`out_channels` of each
     ``"node"``, ``"edge"`` or ``"graph"``, whose nodes are pooled by their ``"mean"`` or ``"sum"``.
     """
@@ -25,12 +28,22 @@ class Head(Module):
         self.level = level
         self.readout = readout
 
-    def reset_parameters(self) -> None:
-        for module in self.modules():
-            if isinstance(module, Linear):
-                module.reset_parameters()
+    def pairs(self, states: list[Tensor]) -> Iterable[tuple[Module, Tensor]]:
+        """Returns the MLPs of the head, each with the features of the layer that it reads."""
+        raise NotImplementedError
 
-    def apply_to(
+    def forward(
+        self,
+        states: list[Tensor],
+        adj: Adjacency,
+        batch: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        pairs = self.pairs(states)
+        outs = [self._apply_to(mlp, x, adj, batch, batch_size) for mlp, x in pairs]
+        return outs[0] if len(outs) == 1 else torch.stack(outs).sum(dim=0)
+
+    def _apply_to(
         self, mlp: Module, x: Tensor, adj: Adjacency, batch: Tensor | None, size: int | None
     ) -> Tensor:
         """An MLP of the nodes, of the pooled graphs, or of the concatenated ends of each edge,
@@ -79,14 +92,8 @@ class MLPHead(Head):
             Linear(width // 4, out_channels),
         )
 
-    def forward(
-        self,
-        states: list[Tensor],
-        adj: Adjacency,
-        batch: Tensor | None = None,
-        batch_size: int | None = None,
-    ) -> Tensor:
-        return self.apply_to(self.mlp, states[-1], adj, batch, batch_size)
+    def pairs(self, states: list[Tensor]) -> Iterable[tuple[Module, Tensor]]:
+        return [(self.mlp, states[-1])]
 
 
 class JumpingHead(Head):
@@ -118,16 +125,8 @@ class JumpingHead(Head):
         width = self.in_channels
         return Sequential(Linear(2 * width, width), ReLU(), Linear(width, self.out_channels))
 
-    def forward(
-        self,
-        states: list[Tensor],
-        adj: Adjacency,
-        batch: Tensor | None = None,
-        batch_size: int | None = None,
-    ) -> Tensor:
-        pairs = zip(self.heads, states, strict=True)
-        outs = [self.apply_to(head, x, adj, batch, batch_size) for head, x in pairs]
-        return torch.stack(outs).sum(dim=0)
+    def pairs(self, states: list[Tensor]) -> Iterable[tuple[Module, Tensor]]:
+        return zip(self.heads, states, strict=True)
 
 
 class OutputScale(Module):

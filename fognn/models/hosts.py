@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import FiLMConv, GATv2Conv, PNAConv
 
-from fognn.nn import FOG, FOGControl, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv
+from fognn.nn import GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv
+from fognn.nn.graph_layer import Resettable
 from fognn.ops import Adjacency
 from fognn.utils import checks
 
@@ -45,14 +46,6 @@ class Host:
 
 
 HOSTS: dict[str, Host] = {}
-
-
-def fog_layer(channels: int, out_channels: int, fog_kind: str = "kron", **settings: Any) -> FOG:
-    """Returns FOG, or a control of it, with settings of :func:`fognn.models.create_model`."""
-    options = {name.removeprefix("fog_"): value for name, value in settings.items()}
-    if fog_kind == "kron":
-        return FOG(channels, out_channels, **options)
-    return FOGControl(channels, out_channels, kind=fog_kind, **options)
 
 
 def _host(name: str, **fields: Any) -> Callable[[Layer], Layer]:
@@ -145,7 +138,7 @@ def register_host(name: str, edges: bool = False, act: str = "relu") -> Callable
     return register
 
 
-class _OnEdgeIndex(Module):
+class _OnEdgeIndex(Resettable):
     """Calls a user's layer with a tensor of edges, in place of an :class:`Adjacency`."""
 
     def __init__(self, name: str, conv: Module, edges: bool) -> None:
@@ -157,9 +150,6 @@ class _OnEdgeIndex(Module):
             )
         self.conv = conv
         self.edges = edges
-
-    def reset_parameters(self) -> None:
-        self.conv.reset_parameters()  # type: ignore[operator]
 
     def forward(self, x: Tensor, edge_index: Adjacency, edge_attr: Tensor | None = None) -> Any:
         adj = edge_index

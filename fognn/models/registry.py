@@ -1,7 +1,9 @@
 """The registry of networks: what goes in and out of one, and how it is built by its name."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fnmatch import fnmatch
+from functools import partial
 from typing import Any
 
 from torch.nn import Module
@@ -15,8 +17,8 @@ from fognn.models.graph_net import (
     WalkEncoder,
 )
 from fognn.models.heads import Head, JumpingHead, MLPHead, OutputScale
-from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, Host, fog_layer
-from fognn.nn import Block, FeedForward, WithFOG
+from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, Host
+from fognn.nn import FOG, Block, FeedForward, FOGControl, WithFOG
 from fognn.utils import checks
 
 
@@ -149,12 +151,11 @@ def create_model(
             ``kind`` of :class:`fognn.nn.FOGControl`), ``fog_norm`` (``"batch_norm"``), ``fog_act``
             (``"relu"``), ``fog_eps`` (``1e-5``) and ``fog_act_first`` (:obj:`False`; the paper's
             networks have :obj:`True`), arguments of :class:`fognn.nn.FOG`; with the head ``"mlp"``:
-            ``head_channels``
-            (the first hidden width of the MLP, half of its input); and the host's settings:
-            ``norm`` (GCN), ``heads`` (GAT, of all layers but the last; GATv2, of all layers),
-            ``gate`` (GatedGCN), ``aggr`` and ``benchmark`` (GraphSAGE), ``hidden`` (GIN, the inner
-            width of each layer), ``degrees`` (PNA, the number of training nodes of each in-degree,
-            from 0). For few-shot networks: the arguments of :class:`FewShotNet`.
+            ``head_channels`` (the first hidden width of the MLP, half of its input); and the host's
+            settings: ``norm`` (GCN), ``heads`` (GAT, of all layers but the last; GATv2, of all
+            layers), ``gate`` (GatedGCN), ``aggr`` and ``benchmark`` (GraphSAGE), ``hidden`` (GIN,
+            the inner width of each layer), ``degrees`` (PNA, the number of training nodes of each
+            in-degree, from 0). For few-shot networks: the arguments of :class:`FewShotNet`.
     """
     if pretrained:
         from fognn.models.weights import pretrained_model  # which imports this module
@@ -192,19 +193,34 @@ def _graph_net(
     edge_features: bool = False,
     readout: str | None = None,
     head: str | None = None,
-    head_channels: int | None = None,
     **others: Any,
 ) -> GraphNet:
     host = host_of(name)
     checks.positive_int("create_model", "channels", channels)
     checks.positive_int("create_model", "layers", layers)
     jumping = head_of(host, head) == "jumping"
-    if jumping and head_channels is not None:
-        others["head_channels"] = head_channels  # which no setting of such a network is
     options = {key: value for key, value in others.items() if value is not None}
-    _check_options(name, host, jumping, options)
-    fog = {key: options.pop(key) for key in FOG_SETTINGS if key in options}
-    p = _fog_channels(name, channels, fog.pop("fog_channels", None)) if has_fog(name) else 0
+    known = [*(host.options if host else ()), *NET_SETTINGS]
+    known += [*(FOG_SETTINGS if has_fog(name) else ()), *([] if jumping else ["head_channels"])]
+    for option in options:
+        if option not in known:
+            raise ValueError(
+                f"create_model: {name!r} has no setting {option!r}; known: {', '.join(known)}"
+            )
+    head_channels = options.pop("head_channels", None)
+    fog = {key.removeprefix("fog_"): options.pop(key) for key in FOG_SETTINGS if key in options}
+    kind = fog.pop("kind", "kron")
+    new_fog: Callable[..., FOG] = FOG if kind == "kron" else partial(FOGControl, kind=kind)
+    p = 0
+    if has_fog(name):
+        p = fog.pop("channels", channels // 2 if host else channels)
+        if host:
+            checks.int_in_range("create_model", "fog_channels", p, 1, channels)
+        elif p != channels:
+            raise ValueError(
+                f"create_model: fog_channels must be {channels}, like channels, for 'fog' alone, "
+                f"got {p}"
+            )
     if readout is not None and task.level != "graph":
         raise ValueError(
             f"create_model: readout must be None for outputs on {task.level}s, got {readout!r}"
@@ -231,7 +247,7 @@ def _graph_net(
             given = {key: value for key, value in given.items() if key in host.given}
             conv = host.conv(channels, channels - p, **given, **options)
         if p:
-            of_fog = fog_layer(channels, p, edge_dim=edge_dim, **fog)
+            of_fog = new_fog(channels, p, edge_dim=edge_dim, **fog)
             conv = WithFOG(conv, of_fog) if conv is not None else of_fog
         assert conv is not None
         # The benchmark's GraphSAGE has its activation inside, before the norm.
@@ -239,9 +255,8 @@ def _graph_net(
         after = FeedForward(channels, ffn, dropout=dropout) if ffn else None
         blocks.append(Block(conv, channels, act, dropout=dropout, feed_forward=after))
 
-    ends: Head
     if jumping:
-        ends = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout)
+        ends: Head = JumpingHead(channels, task.out_channels, task.level, layers + 1, readout)
     else:
         ends = MLPHead(channels, task.out_channels, task.level, readout, head_channels)
     edge_encoder: Module | None = None
@@ -254,29 +269,6 @@ def _graph_net(
     encoder = _encoder(task.node_tokens, task.node_channels, channels)
     shared = edge_features and edges == "none"  # no layer returns new ones
     return GraphNet(encoder, blocks, ends, edge_encoder, scale, shared, walks)
-
-
-def _fog_channels(name: str, channels: int, p: int | None) -> int:
-    if name == "fog":
-        if p not in (None, channels):
-            raise ValueError(
-                f"create_model: fog_channels must be {channels}, like channels, for 'fog' alone, "
-                f"got {p}"
-            )
-        return channels
-    p = channels // 2 if p is None else p
-    checks.int_in_range("create_model", "fog_channels", p, 1, channels)
-    return p
-
-
-def _check_options(name: str, host: Host | None, jumping: bool, options: dict[str, Any]) -> None:
-    known = [*(host.options if host else ()), *NET_SETTINGS]
-    known += [*(FOG_SETTINGS if has_fog(name) else ()), *([] if jumping else ["head_channels"])]
-    for option in options:
-        if option not in known:
-            raise ValueError(
-                f"create_model: {name!r} has no setting {option!r}; known: {', '.join(known)}"
-            )
 
 
 def head_of(host: Host | None, head: str | None = None) -> str:

@@ -76,9 +76,8 @@ class Weights:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of the network."""
-        return _with_order(
-            self.model, {k: v for k, v in self.config["model"].items() if k != "name"}
-        )
+        settings = {key: value for key, value in self.config["model"].items() if key != "name"}
+        return _with_order(self.model, settings)
 
 
 def _with_order(model: str, settings: dict[str, Any]) -> dict[str, Any]:

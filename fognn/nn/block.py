@@ -3,11 +3,10 @@ from typing import Any
 from torch import Tensor
 from torch.nn import Dropout, Module
 from torch_geometric.nn import BatchNorm, Linear
-from torch_geometric.nn.inits import reset
 from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.typing import PairTensor
 
-from fognn.nn.graph_layer import GraphLayer
+from fognn.nn.graph_layer import GraphLayer, Resettable
 from fognn.utils import checks
 
 
@@ -87,15 +86,14 @@ class Block(GraphLayer):
         return f"residual={self.residual}"
 
 
-class FeedForward(Module):
+class FeedForward(Resettable):
     r"""A feed-forward block on each node, as after the attention of a Transformer.
 
     .. math::
         \mathbf{x}_v' = \textrm{BN}(\mathbf{x}_v + \mathbf{W}_2 \, \textrm{Dropout}(
         \phi(\mathbf{W}_1 \mathbf{x}_v)))
 
-    Both Linears have a bias. A training batch of a single node is normalised by the running
-    statistics, because one node has no variance.
+    Both Linears have a bias. A training batch of a single node is normalised as in :class:`Block`.
 
     Args:
         channels (int): Size :math:`C` of each input and output sample.
@@ -128,11 +126,6 @@ class FeedForward(Module):
         self.lin_2 = Linear(self.hidden, channels)
         self.norm = BatchNorm(channels, allow_single_element=True)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        for module in self.children():
-            reset(module)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.norm(x + self.lin_2(self.dropout(self.act(self.lin_1(x)))))

@@ -12,14 +12,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import BatchNorm2d, Conv2d, Dropout2d, LeakyReLU, MaxPool2d, Module, Sequential
 from torch_geometric.nn import BatchNorm, DenseGraphConv, Linear
-from torch_geometric.nn.inits import reset
 
 from fognn.nn.fog import FOG
+from fognn.nn.graph_layer import Resettable
 from fognn.nn.norms import Repeats, repeated_norm
 from fognn.utils import checks
 
 
-class AdjacencyMLP(Module):
+class AdjacencyMLP(Resettable):
     r"""A learnt adjacency: the softmax, over the other nodes, of an MLP of the absolute difference
     of features.
 
@@ -44,10 +44,6 @@ class AdjacencyMLP(Module):
         for width, wider in pairwise(widths):
             layers += [Linear(width, wider), BatchNorm(wider), LeakyReLU()]
         self.mlp = Sequential(*layers, Linear(hidden, 1))
-
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        reset(self.mlp)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() != 3 or x.size(1) < 2 or x.size(2) != self.in_channels:
@@ -106,7 +102,7 @@ class DenseFOG(FOG):
         return self.correlate(h_v, h_sum.flatten(0, 1)).view(batch, nodes, -1)
 
 
-class FewShotLayer(Module):
+class FewShotLayer(Resettable):
     r"""A layer of the few-shot networks: a learnt adjacency, a host or FOG or both, norm and
     LeakyReLU. The result is concatenated to the input.
 
@@ -135,11 +131,6 @@ class FewShotLayer(Module):
         self.conv = DenseGraphConv(in_channels, out_channels - p) if p < out_channels else None
         self.norm = BatchNorm(out_channels)
 
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        for module in self.children():
-            reset(module)
-
     def forward(self, x: Tensor) -> Tensor:
         a = self.adjacency(x)
         parts = []
@@ -152,7 +143,7 @@ class FewShotLayer(Module):
         return torch.cat([x, F.leaky_relu(normed)], dim=-1)
 
 
-class ImageEncoder(Module):
+class ImageEncoder(Resettable):
     r"""The convolutional network that computes the features of an image: four convolutions of 64,
     96, 128 and 256 channels, each with BatchNorm, max-pooling and LeakyReLU, and a Linear.
 
@@ -190,11 +181,6 @@ class ImageEncoder(Module):
         self.lin = Linear(256 * side * side, out_channels)
         self.norm = BatchNorm(out_channels)
 
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        for module in self.children():
-            reset(module)
-
     def forward(self, image: Tensor, repeats: Repeats | None = None) -> Tensor:
         expected = [self.in_channels, self.image_size, self.image_size]
         if image.dim() != 4 or list(image.shape[1:]) != expected:
@@ -202,13 +188,7 @@ class ImageEncoder(Module):
                 f"ImageEncoder: image must have shape [images, {', '.join(map(str, expected))}], "
                 f"got {list(image.shape)}"
             )
-        if repeats is None:
-            repeats = Repeats((len(image),), (1,))
-        elif sum(repeats.sizes) != len(image):
-            raise ValueError(
-                f"ImageEncoder: the sizes of repeats must add up to {len(image)}, the number of "
-                f"images, got {repeats.sizes}"
-            )
+        repeats = repeats or Repeats((len(image),), (1,))
         # Convolutions, norms and pools on the CPU are faster with the channels last.
         image = image.contiguous(memory_format=torch.channels_last)
         feature = self.lin(through(self.conv, image, repeats).flatten(1))

@@ -111,7 +111,6 @@ class FOG(GraphLayer):
         default_h1, default_h2 = fog_widths(out_channels)
         self.h1 = default_h1 if h1 is None else checks.positive_int("FOG", "h1", h1)
         self.h2 = default_h2 if h2 is None else checks.positive_int("FOG", "h2", h2)
-        self.edge_dim = edge_dim
         self.act_first = act_first
 
         # ReLU is applied in place, and needs no module.
@@ -122,11 +121,7 @@ class FOG(GraphLayer):
         self.lin_2 = Linear(self.h1, self.h2)
         self.norm_2 = _resolve_norm(norm, self.h2, eps)
         self.lin_vu = Linear(self._product_channels(), out_channels)
-        self.lin_e: Linear | None = None
-        if edge_dim is not None:
-            checks.positive_int("FOG", "edge_dim", edge_dim)
-            self.lin_e = Linear(edge_dim, self.h2, bias=False)
-
+        self.lin_e = self.edge_linear(edge_dim, self.h2, bias=False)
         self.reset_parameters()
 
     @property
@@ -180,11 +175,7 @@ class FOG(GraphLayer):
         return self.correlate(h_target, self._sum(adj, h_source, edge_weight, edge_attr))
 
     def _sum(
-        self,
-        adj: Adjacency,
-        h_source: Tensor,
-        edge_weight: OptTensor,
-        edge_attr: OptTensor,
+        self, adj: Adjacency, h_source: Tensor, edge_weight: OptTensor, edge_attr: OptTensor
     ) -> Tensor:
         h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
         if self.lin_e is not None and edge_attr is not None:

@@ -9,8 +9,6 @@ from fognn.nn.graph_layer import reciprocal_degree
 from fognn.ops import Adjacency, kron_linear, spmm
 from fognn.utils import checks
 
-__all__ = ["FOG_KINDS", "FOGControl"]
-
 FOG_KINDS = ("kron", "kron-mean", "kron-neighbours", "hadamard", "concat", "own")
 
 

@@ -2,7 +2,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 from torch_geometric.nn import Linear
-from torch_geometric.nn.inits import glorot
+from torch_geometric.nn.inits import glorot, reset
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
@@ -58,12 +58,9 @@ class GATConv(GraphLayer):
         self.lin = Linear(in_channels, width, bias=False, weight_initializer="glorot")
         self.att_src = Parameter(torch.empty(heads, out_channels))
         self.att_dst = Parameter(torch.empty(heads, out_channels))
-        self.edge_dim = edge_dim
-        self.lin_e: Linear | None = None
+        self.lin_e = self.edge_linear(edge_dim, width, bias=False, weight_initializer="glorot")
         self.att_edge: Parameter | None = None
-        if edge_dim is not None:
-            checks.positive_int("GATConv", "edge_dim", edge_dim)
-            self.lin_e = Linear(edge_dim, width, bias=False, weight_initializer="glorot")
+        if self.lin_e is not None:
             self.att_edge = Parameter(torch.empty(heads, out_channels))
         self.reset_parameters()
 
@@ -73,18 +70,14 @@ class GATConv(GraphLayer):
 
     def reset_parameters(self) -> None:
         r"""Resets all learnable parameters of the module."""
-        self.lin.reset_parameters()
+        reset(self.lin)
         glorot(self.att_src)
         glorot(self.att_dst)
-        if self.lin_e is not None:
-            self.lin_e.reset_parameters()
-            glorot(self.att_edge)
+        reset(self.lin_e)
+        glorot(self.att_edge)
 
     def forward(
-        self,
-        x: Tensor | PairTensor,
-        edge_index: Adj,
-        edge_attr: OptTensor = None,
+        self, x: Tensor | PairTensor, edge_index: Adj, edge_attr: OptTensor = None
     ) -> Tensor:
         dtype = self.att_src.dtype
         source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
@@ -94,9 +87,7 @@ class GATConv(GraphLayer):
         score_target = self._score(h_target, self.att_dst).index_select(0, adj.target)
         score = score_source + score_target
         edges = self.edge_features(adj, edge_attr, dtype)
-        if edges is not None:
-            assert self.lin_e is not None
-            assert self.att_edge is not None
+        if edges is not None and self.lin_e is not None and self.att_edge is not None:
             score = score + self._score(self.lin_e(edges), self.att_edge)
         score = torch.nn.functional.leaky_relu(score, self.negative_slope)
         return spmm(adj, h, self.masked(adj, edge_softmax(adj, score)))
@@ -105,5 +96,4 @@ class GATConv(GraphLayer):
         return (h.view(-1, *att.shape) * att).sum(dim=-1)
 
     def __repr__(self) -> str:
-        widths = f"{self.in_channels}, {self.out_channels}"
-        return f"{self.__class__.__name__}({widths}, heads={self.heads})"
+        return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, heads={self.heads})"

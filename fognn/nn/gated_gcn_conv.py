@@ -5,7 +5,7 @@ from torch_geometric.typing import Adj, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer
 from fognn.nn.norms import as_norm, can_fuse, update_running_statistics
-from fognn.ops import Adjacency, gated_edges, gated_sum, kernels, segment_sum, stacked
+from fognn.ops import Adjacency, gated_edges, gated_sum, kernels, stacked
 from fognn.utils import checks
 
 
@@ -101,9 +101,8 @@ class GatedGCNConv(GraphLayer):
         of_target = F.linear(target, *stacked(*linears))
         linears = [(lin.weight, lin.bias) for lin in (self.lin_B, self.lin_V)]
         of_source = F.linear(source, *stacked(*linears))
-        lin, norm = self.lin_C, None
-        if self.edge_output:
-            norm = as_norm(self.norm_e, adj.num_edges)
+        lin = self.lin_C
+        norm = as_norm(self.norm_e, adj.num_edges) if self.edge_output else None
         out, new, mean, var = gated_edges(adj, of_target, of_source, e, lin.weight, lin.bias, norm)
         if self.edge_output:
             update_running_statistics(self.norm_e, mean, var, adj.num_edges)
@@ -116,21 +115,12 @@ class GatedGCNConv(GraphLayer):
         hat = self.lin_A(target).index_select(0, adj.target) + self.lin_C(e)
         hat = hat + self.lin_B(source).index_select(0, adj.source)
         of_source, of_target = self.lin_V(source), self.lin_U(target)
+        mask = self.masked(adj)
         if self.gate == "before" and not self.edge_output:
-            return of_target + self._gated_sum(adj, hat, of_source), None
+            return of_target + gated_sum(adj, hat, of_source, mask), None
         normed = self.norm_e(hat).relu()
         gate = hat if self.gate == "before" else normed
-        return of_target + self._gated_sum(adj, gate, of_source), e + normed
-
-    def _gated_sum(self, adj: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
-        mask = self.masked(adj)
-        if mask is None:
-            return gated_sum(adj, gate, x)
-        # The mask scales messages, and not what they are divided by, as in PyG's attention.
-        sigma = gate.sigmoid()
-        messages = sigma * mask.to(x.dtype).unsqueeze(1) * x.index_select(0, adj.source)
-        return segment_sum(adj.ptr, messages) / (segment_sum(adj.ptr, sigma) + 1e-6)
+        return of_target + gated_sum(adj, gate, of_source, mask), e + normed
 
     def __repr__(self) -> str:
-        widths = f"{self.channels}, {self.out_channels}"
-        return f"{self.__class__.__name__}({widths}, gate={self.gate})"
+        return f"{type(self).__name__}({self.channels}, {self.out_channels}, gate={self.gate})"

@@ -6,7 +6,7 @@ from torch_geometric.nn.inits import zeros
 from torch_geometric.typing import Adj, OptTensor, PairTensor
 
 from fognn.nn.graph_layer import GraphLayer, reciprocal_degree
-from fognn.ops import Adjacency, segment_sum, spmm
+from fognn.ops import segment_sum, spmm
 from fognn.utils import checks
 
 
@@ -53,11 +53,7 @@ class GCNConv(GraphLayer):
         self.out_channels = checks.positive_int("GCNConv", "out_channels", out_channels)
         self.norm = norm
         self.lin = Linear(in_channels, out_channels, bias=False)
-        self.edge_dim = edge_dim
-        self.lin_e: Linear | None = None
-        if edge_dim is not None:
-            checks.positive_int("GCNConv", "edge_dim", edge_dim)
-            self.lin_e = Linear(edge_dim, out_channels, bias=False)
+        self.lin_e = self.edge_linear(edge_dim, out_channels, bias=False)
         self.bias = Parameter(torch.empty(out_channels))
         self.reset_parameters()
 
@@ -87,28 +83,24 @@ class GCNConv(GraphLayer):
         # The sum over edges is taken at whichever width is smaller.
         narrow = self.out_channels <= source.size(1)
         h = self.lin(source) if narrow else source
-        scale = self._scale(adj, edge_weight, h.dtype)
+        # Factors of the targets: 1 / d for the mean; 1 / sqrt(d) for the symmetric norm, where they
+        # are those of the sources, too.
+        scale = None if self.norm == "none" else reciprocal_degree(adj, edge_weight, h.dtype)
+        of_source: OptTensor = None
+        if scale is not None and self.norm == "sym":
+            scale = of_source = scale.sqrt()
         # An explainer's mask scales messages, and not the degrees, as in PyG.
         weight = self.masked(adj, edge_weight)
-        out = spmm(adj, h * scale if self.norm == "sym" and scale is not None else h, weight)
+        out = spmm(adj, h if of_source is None else h * of_source, weight)
         out = out if scale is None else out.mul_(scale)
         out = out if narrow else self.lin(out)
         if self.lin_e is not None and edges is not None:
-            if scale is not None and self.norm == "sym":
-                of_source = scale.squeeze(1).index_select(0, adj.source)
-                weight = of_source if weight is None else weight.to(dtype) * of_source
+            if of_source is not None:
+                factor = of_source.squeeze(1).index_select(0, adj.source)
+                weight = factor if weight is None else weight.to(dtype) * factor
             total = segment_sum(adj.ptr, edges, weight)
             out = out + self.lin_e(total if scale is None else total * scale)
         return out.add_(self.bias)
 
-    def _scale(self, adj: Adjacency, weight: OptTensor, dtype: torch.dtype) -> OptTensor:
-        """The factors of the targets: 1 / d for the mean, and 1 / sqrt(d) for the symmetric norm,
-        where they are those of the sources, too."""
-        if self.norm == "none":
-            return None
-        scale = reciprocal_degree(adj, weight, dtype)
-        return scale if self.norm == "mean" else scale.sqrt()
-
     def __repr__(self) -> str:
-        widths = f"{self.in_channels}, {self.out_channels}"
-        return f"{self.__class__.__name__}({widths}, norm={self.norm})"
+        return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, norm={self.norm})"

@@ -56,13 +56,9 @@ class GINConv(GraphLayer):
         self.out_channels = checks.positive_int("GINConv", "out_channels", out_channels)
         hidden = out_channels if hidden is None else hidden
         self.hidden = checks.positive_int("GINConv", "hidden", hidden)
-        self.edge_dim = edge_dim
-        self.lin_e: Linear | None = None
         if edge_dim is not None:
-            checks.positive_int("GINConv", "edge_dim", edge_dim)
             checks.positive_int("GINConv", "in_channels", in_channels)  # not lazy
-            if edge_dim != in_channels:
-                self.lin_e = Linear(edge_dim, in_channels)
+        self.lin_e = self.edge_linear(edge_dim, in_channels, always=False)
         self.eps = Parameter(torch.empty(1))
         self.lin_V = Linear(in_channels, hidden)
         self.norm = BatchNorm(hidden, allow_single_element=True)

@@ -3,7 +3,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Module
-from torch_geometric.nn import MessagePassing
+from torch_geometric.nn import Linear, MessagePassing
 from torch_geometric.nn.inits import reset
 from torch_geometric.typing import PairTensor
 
@@ -11,7 +11,16 @@ from fognn.ops import Adjacency, adjacency, segment_sum
 from fognn.utils import checks
 
 
-class GraphLayer(MessagePassing):
+class Resettable(Module):
+    """The base of modules whose parameters are those of their parts."""
+
+    def reset_parameters(self) -> None:
+        r"""Resets all learnable parameters of the module."""
+        for module in self.children():
+            reset(module)
+
+
+class GraphLayer(Resettable, MessagePassing):
     r"""The base of all layers on graphs.
 
     It is a :class:`torch_geometric.nn.MessagePassing`, because that is how
@@ -24,10 +33,16 @@ class GraphLayer(MessagePassing):
     def __init__(self) -> None:
         super().__init__(aggr=None)
 
-    def reset_parameters(self) -> None:
-        r"""Resets all learnable parameters of the module."""
-        for module in self.children():
-            reset(module)
+    def edge_linear(
+        self, edge_dim: int | None, channels: int, always: bool = True, **options: Any
+    ) -> Linear | None:
+        r"""Returns the Linear of edge features: :obj:`None` without them and, unless ``always``,
+        if they have as many channels as its output."""
+        self.edge_dim = edge_dim
+        if edge_dim is None:
+            return None
+        checks.positive_int(type(self).__name__, "edge_dim", edge_dim)
+        return Linear(edge_dim, channels, **options) if always or edge_dim != channels else None
 
     def inputs(
         self, x: Tensor | PairTensor, edge_index: Any, channels: int, dtype: torch.dtype

@@ -62,19 +62,11 @@ class SAGEConv(GraphLayer):
         self.benchmark = benchmark
         self.lin_P = Linear(in_channels, in_channels) if aggr == "max" else None
         self.lin_U = Linear(2 * in_channels, out_channels)
-        self.edge_dim = edge_dim
-        self.lin_e: Linear | None = None
-        if edge_dim is not None:
-            checks.positive_int("SAGEConv", "edge_dim", edge_dim)
-            if edge_dim != in_channels:
-                self.lin_e = Linear(edge_dim, in_channels)
+        self.lin_e = self.edge_linear(edge_dim, in_channels, always=False)
         self.reset_parameters()
 
     def forward(
-        self,
-        x: Tensor | PairTensor,
-        edge_index: Adj,
-        edge_attr: OptTensor = None,
+        self, x: Tensor | PairTensor, edge_index: Adj, edge_attr: OptTensor = None
     ) -> Tensor:
         dtype = self.lin_U.weight.dtype
         source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
@@ -107,5 +99,4 @@ class SAGEConv(GraphLayer):
         return spmm(Adjacency(adj.ptr, every), message, reduce=self.aggr)
 
     def __repr__(self) -> str:
-        widths = f"{self.in_channels}, {self.out_channels}"
-        return f"{self.__class__.__name__}({widths}, aggr={self.aggr})"
+        return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, aggr={self.aggr})"

@@ -2,9 +2,8 @@ r"""Sums over edges, each an operator with its own backward. Nothing here has we
 
 from fognn.ops.add_ends import add_ends
 from fognn.ops.adjacency import Adjacency, adjacency
-from fognn.ops.gated_edges import gated_edges, gated_sum, stacked
+from fognn.ops.gated_edges import Norm, gated_edges, gated_sum, stacked
 from fognn.ops.kron_linear import kron_linear
-from fognn.ops.norm import Norm
 from fognn.ops.spmm import edge_softmax, segment_sum, spmm
 
 __all__ = [

@@ -1,9 +1,5 @@
-r"""The sum of features of the two ends of each edge, with a ReLU: the start of a head on edges.
-
-.. math::
-    \mathbf{z}_{vu} = \textrm{ReLU}(\mathbf{p}_u + \mathbf{q}_v)
-
-A Linear on the concatenated ends of every edge equals two Linears on the nodes and this sum.
+r"""The sum of features of the two ends of each edge, with a ReLU: the start of a head on edges,
+where a Linear on the concatenated ends of every edge equals two Linears on the nodes and this sum.
 """
 
 import torch

@@ -155,9 +155,8 @@ def _from_tensor(edge_index: Tensor, num_sources: int, num_targets: int) -> Adja
     _check_range("targets (row 1)", target, num_targets)
     ptr, perm = compress(target, num_targets)
     index = source.index_select(0, perm)
-    if not torch.is_grad_enabled():
-        return Adjacency(ptr, index, perm)
-    return Adjacency(ptr, index, perm, *transpose(ptr, index, num_sources))
+    transposed = transpose(ptr, index, num_sources) if torch.is_grad_enabled() else ()
+    return Adjacency(ptr, index, perm, *transposed)
 
 
 def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) -> Adjacency | None:

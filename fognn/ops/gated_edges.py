@@ -12,11 +12,12 @@ from torch_geometric.index import ptr2index
 
 from fognn.ops import kernels
 from fognn.ops.adjacency import Adjacency
-from fognn.ops.norm import Norm, affine, moments_to_statistics, norm_gradient
 from fognn.ops.spmm import segment_sum
 
 
-def gated_sum(adj: Adjacency, gate: Tensor, x: Tensor, eps: float = 1e-6) -> Tensor:
+def gated_sum(
+    adj: Adjacency, gate: Tensor, x: Tensor, weight: Tensor | None = None, eps: float = 1e-6
+) -> Tensor:
     r"""Sums neighbours through gates that are normalised over the in-edges of each node.
 
     .. math::
@@ -28,25 +29,25 @@ def gated_sum(adj: Adjacency, gate: Tensor, x: Tensor, eps: float = 1e-6) -> Ten
         gate (torch.Tensor): The gates before the sigmoid, ``[num_edges, channels]``, in the order
             of ``adj``.
         x (torch.Tensor): Features of the sources, ``[num_sources, channels]``.
+        weight (torch.Tensor, optional): Factors of the messages, ``[num_edges]``, such as an
+            explainer's mask; they are not in the divisor. (default: :obj:`None`)
         eps (float, optional): Keeps the quotient of a node without in-edges at zero.
             (default: :obj:`1e-6`)
     """
     sigma = gate.sigmoid()
-    total = segment_sum(adj.ptr, sigma * x.index_select(0, adj.source))
+    total = segment_sum(adj.ptr, sigma * x.index_select(0, adj.source), weight)
     return total / (segment_sum(adj.ptr, sigma) + eps)
 
 
-class GatedEdges(NamedTuple):
-    """The output of :func:`gated_edges`."""
+class Norm(NamedTuple):
+    """The parameters of a BatchNorm, and the mean and variance that it normalises by (:obj:`None`
+    for those of the batch)."""
 
-    y: Tensor
-    """The node features, ``[num_targets, channels]``."""
-    e: Tensor | None
-    """The new edge features, ``[num_edges, channels]``; :obj:`None` without a norm."""
+    weight: Tensor
+    bias: Tensor
     mean: Tensor | None
-    """The mean that the edges were normalised by, ``[channels]``, without a gradient."""
     var: Tensor | None
-    """The biased variance that they were normalised by, ``[channels]``, without a gradient."""
+    eps: float
 
 
 def gated_edges(
@@ -58,9 +59,10 @@ def gated_edges(
     bias: Tensor,
     norm: Norm | None,
     eps: float = 1e-6,
-) -> GatedEdges:
-    r"""Computes gates of edges, the gated averages of neighbours, and new edge features, in loops:
-    only if :func:`fognn.ops.kernels.has_loops` is true of the tensors, and there are edges.
+) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+    r"""Computes the gated averages of neighbours, and with a norm the new edge features and the
+    mean and biased variance that they were normalised by (:obj:`None` without), in loops: only if
+    :func:`fognn.ops.kernels.has_loops` is true of the tensors, and there are edges.
 
     .. math::
         \hat{\mathbf{e}}_{vu} &= \mathbf{a}_v + \mathbf{b}_u + \mathbf{C} \mathbf{e}_{vu}
@@ -85,15 +87,15 @@ def gated_edges(
         eps (float, optional): Keeps the quotient of a node without in-edges at zero.
             (default: :obj:`1e-6`)
     """
-    tensors = (of_target, of_source, e, weight, bias, *(() if norm is None else norm[:2]))
+    *of_norm, norm_eps = norm or (None, None, None, None, 0.0)
+    tensors = [of_target, of_source, e, weight, bias, *(norm[:2] if norm else ())]
     with_grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     of_target, of_source, e, weight = (t.contiguous() for t in (of_target, of_source, e, weight))
-    numbers = (None, None, None, None, 0.0) if norm is None else norm
     y, out, mean, var, *_ = _gated_edges(
-        of_target, of_source, e, weight, bias, *numbers[:4], adj.ptr, adj.source, numbers[4],
-        eps, with_grad,
+        of_target, of_source, e, weight, bias, *of_norm, adj.ptr, adj.source, norm_eps, eps,
+        with_grad,
     )  # fmt: skip
-    return GatedEdges(y, None, None, None) if norm is None else GatedEdges(y, out, mean, var)
+    return (y, out, mean, var) if norm else (y, None, None, None)
 
 
 def stacked(*linears: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -123,7 +125,7 @@ def _gated_edges(
     eps: float,
     with_grad: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Returns the fields of :class:`GatedEdges` and, for the backward, the gates before the
+    """Returns the four tensors of :func:`gated_edges` and, for the backward, the gates before the
     sigmoid, the gated averages and the reciprocals of the gates' sums."""
     kernels.check_sources(source, of_source.size(0))
     num_edges, channels, width = source.size(0), weight.size(0), of_target.size(1) // 2
@@ -149,12 +151,13 @@ def _gated_edges(
         saved = hat if with_grad else none.clone()
         return y, none, none.clone(), none.clone(), saved, average, inverse
     if norm_mean is None or norm_var is None:
-        moments = moments[:, :, :channels]
-        mean, var = moments_to_statistics(origin[:channels], moments, num_edges, hat.dtype)
+        first, second = moments[:, :, :channels].sum(1) / num_edges
+        mean = (origin[:channels] + first).to(hat.dtype)
+        var = (second - first.square()).clamp_(min=0).to(hat.dtype)
     else:
         mean, var = norm_mean.clone(), norm_var.clone()
     out = torch.empty_like(hat) if with_grad else hat
-    kernels.loop("add_normed", hat, *affine(norm_weight, norm_bias, mean, var, norm_eps), e, out)
+    kernels.loop("add_normed", hat, *_affine(norm_weight, norm_bias, mean, var, norm_eps), e, out)
     return y, out, mean, var, hat if with_grad else none, average, inverse
 
 
@@ -163,20 +166,48 @@ def _(  # type: ignore[no-untyped-def]
     of_target, of_source, e, weight, bias, norm_weight, norm_bias, norm_mean, norm_var, ptr,
     source, norm_eps, eps, with_grad,
 ):  # fmt: skip
-    channels, nodes = weight.size(0), of_target.size(0)
-    edges = source.size(0)
-    width = of_target.size(1) // 2 if with_grad else 0
-    statistics = channels if norm_weight is not None else 0
-    new = of_target.new_empty
-    return (
-        new(nodes, channels),
-        new(edges, channels) if norm_weight is not None else new(0),
-        new(statistics),
-        new(statistics),
-        new(edges, channels) if with_grad else new(0),
-        new(nodes, width) if with_grad else new(0),
-        new(nodes, width) if with_grad else new(0),
-    )
+    (nodes, both), channels, edges = of_target.shape, weight.size(0), source.size(0)
+    shapes = [(nodes, channels), (edges, channels), (channels,), (channels,)]
+    shapes = shapes if norm_weight is not None else [shapes[0], (0,), (0,), (0,)]
+    saved = [(edges, channels), (nodes, both // 2), (nodes, both // 2)]
+    shapes += saved if with_grad else [(0,), (0,), (0,)]
+    return tuple(of_target.new_empty(shape) for shape in shapes)
+
+
+def _affine(weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, eps: float) -> list[Tensor]:
+    """The norm as a scale and a shift of each channel."""
+    scale = weight * (var + eps).rsqrt()
+    return [scale, bias - mean * scale]
+
+
+def _norm_gradient(
+    grad: Tensor,
+    hat: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    eps: float,
+    batch_statistics: bool,
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Returns the gradients of a norm's weight and bias, and the factors ``scale, shift, back_0,
+    back_1``: the gradient of ``hat`` is ``passed * scale + back_0 + back_1 * hat``, where
+    ``passed`` is the gradient of the output where ``hat * scale + shift`` is above zero (ReLU), and
+    zero elsewhere. ``mean`` and ``var`` are those that the forward used."""
+    count, channels = hat.shape
+    scale, shift = _affine(weight, bias, mean, var, eps)
+    bounds = kernels.even_parts(count)
+    moments = torch.zeros(2, len(bounds) - 1, channels, dtype=torch.float64)
+    kernels.loop("norm_moments", grad, hat, scale, shift, mean, bounds, *moments)
+    inverse = (var.double() + eps).rsqrt()
+    first, second = moments.sum(1)
+    back_0 = back_1 = torch.zeros_like(scale)
+    if batch_statistics:  # which depend on the input
+        slope = -scale * inverse.square() * second / count
+        back_1 = slope.to(hat.dtype)
+        back_0 = (-scale * first / count - slope * mean).to(hat.dtype)
+    factors = [scale, shift, back_0, back_1]
+    return (second * inverse).to(hat.dtype), first.to(hat.dtype), factors
 
 
 @torch.library.custom_op("fognn::gated_edges_backward", mutates_args=())
@@ -206,7 +237,7 @@ def _gated_edges_backward(
     if grad_e is None or norm_weight is None or norm_bias is None:
         grad_e = hat.new_zeros(0, channels)
     else:
-        grad_norm_weight, grad_norm_bias, factors = norm_gradient(
+        grad_norm_weight, grad_norm_bias, factors = _norm_gradient(
             grad_e, hat, norm_weight, norm_bias, mean, var, norm_eps, batch_statistics
         )
     factors = [kernels.padded(t) for t in factors]
@@ -250,18 +281,11 @@ def _gated_edges_backward(
 def _(  # type: ignore[no-untyped-def]
     grad_y, grad_e, of_source, e, weight, norm_weight, *rest
 ):
-    channels = weight.size(0)
+    new, channels = of_source.new_empty, weight.size(0)
     statistics = 0 if grad_e is None or norm_weight is None else channels
-    new = of_source.new_empty
-    return (
-        new(grad_y.size(0), of_source.size(1)),
-        torch.empty_like(of_source),
-        torch.empty_like(e),
-        torch.empty_like(weight),
-        new(channels),
-        new(statistics),
-        new(statistics),
-    )
+    of_target = new(grad_y.size(0), of_source.size(1))
+    like = (torch.empty_like(t) for t in (of_source, e, weight))
+    return of_target, *like, new(channels), new(statistics), new(statistics)
 
 
 def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
@@ -272,16 +296,11 @@ def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
     ctx.set_materialize_grads(False)
 
 
-_PARAMETERS = 7
-"""The number of the operator's inputs that have a gradient."""
-
-
 def _backward(ctx, grad_y, grad_e, *_):  # type: ignore[no-untyped-def]
     *inputs, mean, var, hat, average, inverse = ctx.saved_tensors
     of_target, of_source, e, weight, _, norm_weight, norm_bias, norm_mean, _, ptr, source = inputs
-    others = (None,) * 7
     if grad_y is None and grad_e is None:
-        return (*(None,) * _PARAMETERS, *others)
+        return (None,) * 14
     if grad_y is None:
         grad_y = of_target.new_zeros(of_target.size(0), weight.size(0))
     *gradients, grad_norm_weight, grad_norm_bias = _gated_edges_backward(
@@ -291,7 +310,7 @@ def _backward(ctx, grad_y, grad_e, *_):  # type: ignore[no-untyped-def]
     )  # fmt: skip
     if grad_e is None:
         grad_norm_weight = grad_norm_bias = None
-    return (*gradients, grad_norm_weight, grad_norm_bias, *others)
+    return (*gradients, grad_norm_weight, grad_norm_bias, *(None,) * 7)
 
 
 _gated_edges.register_autograd(_backward, setup_context=_setup)

@@ -11,21 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import config, njit, prange, set_num_threads, types
+from numba import config, njit, prange, types
+from numba import set_num_threads as set_num_threads
 from numba.extending import intrinsic, overload
-
-__all__ = [
-    "MOST_THREADS",
-    "add_at_max",
-    "add_ends",
-    "add_ends_backward",
-    "add_normed",
-    "gate_backward",
-    "gate_rows",
-    "max_rows",
-    "norm_moments",
-    "set_num_threads",
-]
 
 MOST_THREADS: int = config.NUMBA_NUM_THREADS
 

@@ -98,9 +98,7 @@ def _spmm_backward(ctx, grad):  # type: ignore[no-untyped-def]
 _spmm.register_autograd(_spmm_backward, setup_context=_spmm_setup)
 
 
-@torch.library.custom_op("fognn::sddmm", mutates_args=())
-def _sddmm(a: Tensor, b: Tensor, ptr: Tensor, index: Tensor, heads: int) -> Tensor:
-    return kernels.dot_edges(a, b, ptr, index, heads)
+_sddmm = torch.library.custom_op("fognn::sddmm", kernels.dot_edges, mutates_args=())
 
 
 @_sddmm.register_fake
@@ -124,9 +122,7 @@ def _sddmm_backward(ctx, grad):  # type: ignore[no-untyped-def]
 _sddmm.register_autograd(_sddmm_backward, setup_context=_sddmm_setup)
 
 
-@torch.library.custom_op("fognn::spmm_max", mutates_args=())
-def _spmm_max(x: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    return kernels.max_rows(x, ptr, index)
+_spmm_max = torch.library.custom_op("fognn::spmm_max", kernels.max_rows, mutates_args=())
 
 
 @_spmm_max.register_fake
@@ -149,9 +145,7 @@ def _spmm_max_backward(ctx, grad, _):  # type: ignore[no-untyped-def]
 _spmm_max.register_autograd(_spmm_max_backward, setup_context=_spmm_max_setup)
 
 
-@torch.library.custom_op("fognn::at_max", mutates_args=())
-def _at_max(grad: Tensor, place: Tensor, num_sources: int) -> Tensor:
-    return kernels.add_at_max(grad, place, num_sources)
+_at_max = torch.library.custom_op("fognn::at_max", kernels.add_at_max, mutates_args=())
 
 
 @_at_max.register_fake
