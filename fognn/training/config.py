@@ -1,11 +1,11 @@
-r"""The configuration of a run. A setting is defined by its field here, and only here: the keys of
-``config.yaml``, the arguments of :func:`fognn.train` and the names of ``fognn train --set`` are
-derived from the fields."""
+r"""The configuration of a run. The keys of ``config.yaml``, the arguments of :func:`fognn.train`
+and the names of ``fognn train --set`` are derived from the fields here."""
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from fognn.models.registry import has_fog
-from fognn.training.settings import flat
 from fognn.utils import checks
 from fognn.utils.errors import first_problem
 
@@ -191,15 +190,18 @@ class Config:
         return content
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any], where: str = "config") -> "Config":
-        r"""Builds a configuration from the result of :meth:`to_dict`."""
+    def from_dict(
+        cls, content: Mapping[str, Any], where: str = "config", act_first: bool = True
+    ) -> "Config":
+        r"""Builds a configuration from the result of :meth:`to_dict`; :obj:`act_first` is the
+        default of ``model.fog_act_first``, as in files without it."""
         parts = dict(_mapping(content, where))
         for name, kind in SECTIONS.items():
             if name in parts:
                 values = dict(_mapping(parts[name], f"{where}: {name}"))
                 if kind is ModelConfig:
-                    if has_fog(values.get("name")):  # the default of files without the key
-                        values.setdefault("fog_act_first", True)
+                    if has_fog(values.get("name")):
+                        values.setdefault("fog_act_first", act_first)
                     values = {"name": values.pop("name", None), "settings": values}
                 parts[name] = _validated(kind, values, where, f"{name}.")
         return _validated(cls, parts, where)
@@ -214,9 +216,7 @@ class Config:
                 content[part][key] = value
             else:
                 content[part] = value
-        if has_fog(content["model"]["name"]):  # also if the name is new
-            content["model"].setdefault("fog_act_first", False)
-        return Config.from_dict(content)
+        return Config.from_dict(content, act_first=False)
 
     def identity(self) -> dict[str, Any]:
         r"""Returns the settings that define the run: all but the machine and the data folder."""
@@ -228,9 +228,8 @@ class Config:
         r"""Returns a hash of :meth:`identity`, of 8 hexadecimal digits. Settings at their default
         are left out, so that new ones do not change it, and ``model.fog_act_first`` if it is
         :obj:`True`, as in files without it."""
-        blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae")).identity()
-        defaults = flat(blank)
-        defaults["model.fog_act_first"] = True
+        blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae"))
+        defaults = flat(blank.identity()) | {"model.fog_act_first": True}
         own = {k: v for k, v in flat(self.identity()).items() if v != defaults.get(k)}
         return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
 
@@ -277,14 +276,11 @@ SECTIONS: dict[str, Any] = {
     "machine": MachineConfig,
 }
 # Without the sections themselves, and without model.*, which create_model checks.
-SETTING_NAMES = [
-    *("seed", "precision"),
-    *(
-        f"{name}.{field.name}"
-        for name, kind in SECTIONS.items()
-        for field in dataclasses.fields(kind)
-        if name != "model"
-    ),
+SETTING_NAMES = ["seed", "precision"] + [
+    f"{name}.{field.name}"
+    for name, kind in SECTIONS.items()
+    if kind is not ModelConfig
+    for field in dataclasses.fields(kind)
 ]
 
 
@@ -302,7 +298,36 @@ def setting_name(name: str) -> str:
 def setting_help(name: str) -> str:
     r"""Returns the description of a setting with its default, by its dotted name."""
     part, _, key = name.rpartition(".")
-    kind: Any = SECTIONS[part] if part else Config
-    field = kind.__pydantic_fields__[key]
+    field = SECTIONS.get(part, Config).__pydantic_fields__[key]
     default = "" if field.is_required() else f" [{field.default}]"
     return f"{' '.join((field.description or '').split())}{default}"
+
+
+def assignments(texts: Iterable[str]) -> dict[str, Any]:
+    r"""Parses ``["model.h1=8"]`` to ``{"model.h1": 8}``; values are YAML."""
+    values = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not name or not equals:
+            raise ValueError(f"set must be NAME=VALUE, such as model.h1=8, got {text!r}")
+        try:
+            parsed = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ValueError(f"set: the value of {name} must be YAML, got {value!r}") from error
+        # YAML takes 1e-2 for a text. Fields of other sections have a type, which converts it.
+        if name.startswith("model.") and re.fullmatch(r"\d+e[-+]?\d+", str(parsed)):
+            parsed = float(parsed)
+        values[name] = parsed
+    return values
+
+
+def flat(content: Mapping[str, Any]) -> dict[str, Any]:
+    r"""Flattens nested mappings into one dict with dotted names."""
+    entries: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            entries |= {f"{key}.{name}": inner for name, inner in flat(value).items()}
+        else:
+            entries[key] = value
+    return entries

@@ -130,11 +130,11 @@ def make_fabric(config: Config) -> Fabric:
     return fabric
 
 
-def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> Any:
-    r"""Calls ``function(fabric, *arguments)`` on each rank; returns the result of the first."""
+def on_ranks(config: Config, function: Callable[..., Any], **arguments: Any) -> Any:
+    r"""Calls ``function(fabric, **arguments)`` on each rank; returns the result of the first."""
     fabric = make_fabric(config)
     if config.machine.ranks == 1 or by_torchrun():
-        return function(fabric, *arguments)
+        return function(fabric, **arguments)
     try:
         # Not as arguments of launch, which searches them for modules, and fails for a Config.
         return fabric.launch(partial(_on_rank, function=function, arguments=arguments))
@@ -149,9 +149,9 @@ def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> A
         raise Stopped("stopped: the same command resumes the run") from error
 
 
-def _on_rank(fabric: Fabric, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def _on_rank(fabric: Fabric, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     import_asked()
-    return function(fabric, *arguments)
+    return function(fabric, **arguments)
 
 
 @contextmanager

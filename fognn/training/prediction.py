@@ -32,7 +32,6 @@ from fognn.training.user_data import user_splits
 from fognn.utils.files import user_path, write_whole
 
 Places = dict[str, list[Any]]
-_ENDS = {"graph": (), "node": ("node",), "edge": ("source", "target")}
 
 
 @dataclass(frozen=True)
@@ -195,9 +194,9 @@ def predict(
             out, target = forward_batch(model, fabric.to_device(batch))
             outputs.append(out.cpu())
             targets.append(target.cpu())
-    graph, *ends = (torch.cat(parts).tolist() for parts in zip(*rows, strict=True))
-    places = {name: [values[number] for number in graph] for name, values in columns.items()}
-    places |= dict(zip(_ENDS[task.level], ends, strict=True))
+    ends = {name: torch.cat([row[name] for row in rows]).tolist() for name in rows[0]}
+    graph = ends.pop("graph")
+    places = {name: [values[number] for number in graph] for name, values in columns.items()} | ends
     truth = None if split is None else torch.cat(targets)
     return _predictions(torch.cat(outputs).float(), task, config.training.loss, places, truth)
 
@@ -268,7 +267,7 @@ def _molecules(
         graphs, rows = table.graphs, table.rows
     else:
         graphs = [smiles_to_graph(text, features) for text in source]
-        rows = list(range(len(graphs)))
+        rows = [*range(len(graphs))]
     if not graphs:
         raise ValueError(f"predict: source must have a molecule, got {str(source)[:80]!r}")
     return graphs, {"row": rows, "smiles": [graph.smiles for graph in graphs]}
@@ -283,10 +282,8 @@ def _inputs(graph: Data, config: Config, task: Task) -> Data:
         x = torch.zeros_like(x)  # the network was trained with the embedding of atom type 0 only
     rows = 1 if config.data.neighbors is None else graph.num_nodes or 0
     part = Data(x=x, edge_index=graph.edge_index, y=torch.zeros(rows))
-    if edge_attr is not None and task.edge_channels is not None:
-        part.edge_attr = edge_attr.float()
-    elif edge_attr is not None and task.edge_tokens is not None:
-        part.edge_attr = edge_attr
+    if edge_attr is not None and (task.edge_channels or task.edge_tokens) is not None:
+        part.edge_attr = edge_attr if task.edge_channels is None else edge_attr.float()
     if task.encodings:
         part.rwse = random_walks(part, task.encodings)
     return part
@@ -308,10 +305,8 @@ def _loader(graphs: list[Data], config: Config) -> Any:
 def _columns_of_split(data: RunData, split: str, loader: Any) -> Places:
     r"""Returns columns with what names each graph of a split."""
     user = data.user
-    if user is None:
-        return {"graph": list(range(loader.size))}
-    if user.nodes is not None:
-        return {"graph": [0]}
+    if user is None or user.nodes is not None:
+        return {"graph": list(range(loader.size if user is None else 1))}
     numbers = user_splits(data.config, user)[split].tolist()
     if not user.rows:
         return {"graph": numbers}
@@ -319,16 +314,18 @@ def _columns_of_split(data: RunData, split: str, loader: Any) -> Places:
     return {"row": [user.rows[number] for number in numbers], "smiles": smiles}
 
 
-def _rows(task: Task, batch: Any, first: int) -> list[Tensor]:
+def _rows(task: Task, batch: Any, first: int) -> dict[str, Tensor]:
     r"""Returns the graph of each row of the predictions of a batch, whose first graph has a number,
     and its node or the ends of its edge."""
     if task.level == "graph":
-        return [torch.arange(batch.num_graphs) + first]
+        return {"graph": torch.arange(batch.num_graphs) + first}
     if "mask" in batch:  # of one graph
-        nodes = batch.n_id if "n_id" in batch else torch.arange(batch.num_nodes)
-        return [torch.zeros_like(nodes[batch.mask]), nodes[batch.mask]]
+        nodes = (batch.n_id if "n_id" in batch else torch.arange(batch.num_nodes))[batch.mask]
+        return {"graph": torch.zeros_like(nodes), "node": nodes}
     if task.level == "node":
-        return [batch.batch + first, torch.arange(batch.num_nodes) - batch.ptr[batch.batch]]
+        node = torch.arange(batch.num_nodes) - batch.ptr[batch.batch]
+        return {"graph": batch.batch + first, "node": node}
     source, target = batch.edge_index[0], batch.edge_index[1]
     graph = batch.batch[source]
-    return [graph + first, source - batch.ptr[graph], target - batch.ptr[graph]]
+    first_node = batch.ptr[graph]
+    return {"graph": graph + first, "source": source - first_node, "target": target - first_node}

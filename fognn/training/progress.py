@@ -22,11 +22,11 @@ def show_epoch(config: Config, row: dict[str, Any], quiet: bool) -> None:
     seconds = row["train_seconds"] + row["val_seconds"]
     # With a plateau, the training usually stops long before the maximum number of epochs.
     most = "at most " if training.schedule == "plateau" else ""
+    left = most + duration(seconds * (training.epochs - epoch))
+    metric, score = training.metric.replace("_", " "), row[f"val_{training.metric}_items"]
     show(
-        f"epoch {epoch}/{training.epochs}: loss {row['train_loss']:.4f}, val "
-        f"{training.metric.replace('_', ' ')} {row[f'val_{training.metric}_items']:.4f}, lr "
-        f"{row['lr']:.1e}, {seconds:.1f} s, {most}{duration(seconds * (training.epochs - epoch))} "
-        "left",
+        f"epoch {epoch}/{training.epochs}: loss {row['train_loss']:.4f}, val {metric} {score:.4f}, "
+        f"lr {row['lr']:.1e}, {seconds:.1f} s, {left} left",
         quiet,
     )
 
@@ -37,9 +37,8 @@ def duration(seconds: float) -> str:
 
 
 class StopSignals:
-    r"""Context manager that catches the first SIGINT or SIGTERM and sets :attr:`asked`. A second
-    signal has its usual effect. Outside the main thread, which alone can handle signals, it does
-    nothing."""
+    r"""Context manager in which the first SIGINT or SIGTERM sets :attr:`asked`; a second has its
+    usual effect. It does nothing outside the main thread, which alone can handle signals."""
 
     def __enter__(self) -> "StopSignals":
         self.asked = False
@@ -49,9 +48,8 @@ class StopSignals:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-        self.before = {}
+        while self.before:
+            signal.signal(*self.before.popitem())
 
     def _remember(self, number: int, frame: FrameType | None) -> None:
         self.asked = True
