@@ -51,8 +51,7 @@ class State:
         return cls(history, content["best_epoch"], content["stopped"], content["commits"])
 
     def is_best(self, metric: str) -> bool:
-        r"""Returns whether the validation metric over items of the last epoch is better than that
-        of all epochs before; one that is not finite is worse than any."""
+        r"""Returns whether the last epoch has the best validation metric over items so far."""
         *before, last = (row[f"val_{metric}_items"] for row in self.history)
         finite = [value for value in before if math.isfinite(value)]
         lower = metric in LOWER_IS_BETTER

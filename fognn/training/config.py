@@ -150,8 +150,8 @@ class TrainingConfig:
 
 @dataclass(frozen=True, config=_STRICT)
 class MachineConfig:
-    r"""The machine that a run is trained on. It is not part of a run's identity: a run can be
-    resumed on another machine, but has the same bits only with the same values."""
+    r"""The machine that a run is trained on, which is not part of its identity. A run that is
+    resumed on another machine has the same bits only with the same values."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """auto, cpu, cuda or mps."""
@@ -207,15 +207,11 @@ class Config:
         return _validated(cls, parts, where)
 
     def with_values(self, values: Mapping[str, Any]) -> "Config":
-        r"""Returns a copy with some settings changed, by the names of :func:`setting_name`, as in
-        ``{"model.h1": 8, "lr": 1e-3}``."""
+        r"""Returns a copy with some settings changed, as in ``{"model.h1": 8, "lr": 1e-3}``."""
         content = self.to_dict()
         for name, value in values.items():
-            part, dot, key = setting_name(name).partition(".")
-            if dot:
-                content[part][key] = value
-            else:
-                content[part] = value
+            *section, key = setting_name(name).split(".", 1)
+            (content[section[0]] if section else content)[key] = value
         return Config.from_dict(content, act_first=False)
 
     def identity(self) -> dict[str, Any]:
@@ -236,11 +232,8 @@ class Config:
     def differences(self, other: "Config") -> list[str]:
         r"""Returns the settings that differ, as ``["training.lr: 0.001 and 0.01"]``."""
         mine, theirs = flat(self.identity()), flat(other.identity())
-        return [
-            f"{name}: {mine.get(name)!r} and {theirs.get(name)!r}"
-            for name in dict.fromkeys([*mine, *theirs])
-            if mine.get(name) != theirs.get(name)
-        ]
+        pairs = {name: (mine.get(name), theirs.get(name)) for name in mine | theirs}
+        return [f"{name}: {a!r} and {b!r}" for name, (a, b) in pairs.items() if a != b]
 
     def to_yaml(self) -> str:
         r"""Returns the text of ``config.yaml``."""
@@ -285,8 +278,7 @@ SETTING_NAMES = ["seed", "precision"] + [
 
 
 def setting_name(name: str) -> str:
-    r"""Returns the dotted name of a setting: ``"training.lr"`` for ``"lr"``, if the last part is
-    unique. Settings of the network are always dotted, as ``"model.h1"``."""
+    r"""Returns the dotted name of a setting: ``"training.lr"`` for ``"lr"``, which is unique."""
     if name in SETTING_NAMES or (name.startswith("model.") and name != "model."):
         return name
     found = [known for known in SETTING_NAMES if known.partition(".")[2] == name != "name"]

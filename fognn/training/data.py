@@ -61,8 +61,7 @@ class RunData:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        r"""The names of the splits. A held-out fold without ``holdout`` is evaluated in every
-        epoch, so it is ``"val"`` and not ``"test"``."""
+        r"""The names of the splits. A held-out fold that is evaluated in every epoch is no test."""
         if self.user is None and not _entry(self.config).splits and not self.config.holdout:
             return ("train", "val")
         return ("train", "val", "test")
@@ -78,8 +77,7 @@ class RunData:
         return [*self.user.notes, f"split: {sizes}{of}"]
 
     def loader(self, split: str, rank: int = 0, world_size: int = 1) -> Any:
-        r"""Returns the loader of a split: ``"train"``, shuffled, of which each rank loads a part of
-        each batch, or ``"val"`` or ``"test"``."""
+        r"""Returns the loader of a split; of ``"train"``, shuffled, each rank has a part."""
         if split not in self.splits:
             raise ValueError(f"split must be one of {', '.join(self.splits)}, got {split!r}")
         config, size, train = self.config, self.run.training.batch_size, split == "train"

@@ -60,10 +60,8 @@ def loss_of(
     fabric: Fabric | None = None,
     std: Tensor | None = None,
 ) -> Tensor:
-    r"""Returns the loss of a batch; that of standardised values with :obj:`std`. Missing targets
-    (NaN) do not count. Each rank gets its part of the loss, times the number of ranks: the mean
-    over ranks, which DDP takes of the gradients, is the loss of the whole batch, even if the ranks
-    have different numbers of nodes."""
+    r"""Returns the loss of a batch, without missing targets (NaN). Each rank gets its part of the
+    loss times the number of ranks, because DDP takes the mean of the gradients over ranks."""
     ranks = 1 if fabric is None else fabric.world_size
     if name in ("l1", "mse", "bce"):
         target = target.view_as(prediction).to(prediction.dtype)
@@ -98,12 +96,11 @@ def _sum(value: Tensor, fabric: Fabric | None) -> Tensor:
 
 
 class Meter:
-    r"""Accumulates the loss and the metric of an epoch.
+    r"""Accumulates the loss and the metric of an epoch, without missing targets (NaN).
 
     The metric over items is that of all items together; the metric over batches is the mean of the
     metrics of the batches (of each rank), as the public benchmark reports it. ROC-AUC and average
-    precision are only over items. Missing targets (NaN) do not count. Few-shot images have
-    :obj:`queries` consecutive items in an episode."""
+    precision are only over items. An episode of images is :obj:`queries` consecutive items."""
 
     def __init__(
         self, training: TrainingConfig, classes: int, fabric: Fabric, queries: int | None = None

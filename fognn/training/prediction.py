@@ -117,10 +117,9 @@ def _here(
     config: Config, device: str, threads: int | None, data: str | Path | None, size: int | None
 ) -> Config:
     r"""Returns the configuration of a run on this machine."""
-    values: dict[str, Any] = {"machine.device": device, "machine.threads": threads}
-    values |= {"machine.ranks": 1, "machine.compile": False}
-    given = {"data.folder": data and str(data), "training.batch_size": size}
-    return config.with_values(values | {k: v for k, v in given.items() if v is not None})
+    machine = {"device": device, "threads": threads, "ranks": 1, "compile": False}
+    given = {"folder": data and str(data), "batch_size": size}
+    return config.with_values(machine | {k: v for k, v in given.items() if v is not None})
 
 
 def predict(
@@ -182,7 +181,7 @@ def predict(
         columns = _columns_of_split(opened, split, loader)
     else:
         skip = config.data.skip_bad if skip_bad is None else skip_bad
-        graphs, columns = _read(source, config, task, smiles_column, skip)
+        graphs, columns = _read(source, config, task, smiles_column or config.data.smiles, skip)
         loader = _loader([_inputs(graph, config, task) for graph in graphs], config)
     outputs, targets, rows, count = [], [], [], 0
     with threads_of(config.machine), torch.no_grad():
@@ -211,12 +210,11 @@ def _predictions(
         if task.names:
             classes = np.array([*task.names, ""], dtype=object)  # -1: no label
             values, known = classes[values], None if known is None else classes[known]
-        return Predictions(task, values, probabilities, names, places, known)
-    out = out[:, 0] if task.out_channels == 1 else out
-    values = out.numpy()
-    if loss == "bce":
-        probabilities, values = out.sigmoid().numpy(), (out > 0).long().numpy()
-    known = None if known is None else known.reshape(values.shape)
+    else:
+        out = out[:, 0] if task.out_channels == 1 else out
+        values, known = out.numpy(), None if known is None else known.reshape(out.shape)
+        if loss == "bce":
+            probabilities, values = out.sigmoid().numpy(), (out > 0).long().numpy()
     return Predictions(task, values, probabilities, names, places, known)
 
 
@@ -227,13 +225,13 @@ def _columns(name: str, values: NDArray[Any], names: Sequence[str]) -> dict[str,
 
 
 def _read(
-    source: Any, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
+    source: Any, config: Config, task: Task, column: str, skip_bad: bool
 ) -> tuple[list[Data], Places]:
     r"""Returns the graphs, and columns with what names each of them."""
     named = isinstance(source, str | Path)
     texts = isinstance(source, Sequence) and all(isinstance(text, str) for text in source)
-    if (texts and not named) or (named and is_csv(source)):
-        return _molecules(source, config, task, smiles_column, skip_bad)
+    if is_csv(source) if named else texts:
+        return _molecules(source, config, task, column, skip_bad)
     if not named:
         several = [source] if isinstance(source, Data) else [source[i] for i in range(len(source))]
         graphs = check_graphs("predict: source", several)
@@ -252,7 +250,7 @@ def _read(
 
 
 def _molecules(
-    source: Any, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
+    source: Any, config: Config, task: Task, column: str, skip_bad: bool
 ) -> tuple[list[Data], Places]:
     zinc = config.data.name in ("ZINC", PLAIN_ZINC)
     if task.level != "graph" or not (zinc or task.node_tokens == ATOM_COLUMNS):
@@ -262,7 +260,6 @@ def _molecules(
         )
     features = "zinc" if zinc else "pyg"
     if isinstance(source, str | Path):
-        column = smiles_column or config.data.smiles
         table = read_molecules(source, column, skip_bad=skip_bad, features=features)
         graphs, rows = table.graphs, table.rows
     else:
@@ -282,7 +279,7 @@ def _inputs(graph: Data, config: Config, task: Task) -> Data:
         x = torch.zeros_like(x)  # the network was trained with the embedding of atom type 0 only
     rows = 1 if config.data.neighbors is None else graph.num_nodes or 0
     part = Data(x=x, edge_index=graph.edge_index, y=torch.zeros(rows))
-    if edge_attr is not None and (task.edge_channels or task.edge_tokens) is not None:
+    if edge_attr is not None and (task.edge_channels, task.edge_tokens) != (None, None):
         part.edge_attr = edge_attr if task.edge_channels is None else edge_attr.float()
     if task.encodings:
         part.rwse = random_walks(part, task.encodings)

@@ -157,8 +157,7 @@ def epoch_scores(row: dict[str, Any], metric: str, split: str) -> dict[str, floa
 
 
 class RunFolder:
-    r"""The folder of a run, which one process at a time can open; a context manager. With
-    :obj:`again`, what it has of the run is removed."""
+    r"""The folder of a run, locked for one process; with :obj:`again`, an old run is removed."""
 
     def __init__(self, path: Path, config: Config, again: bool = False) -> None:
         self.path, self.config_file = path, path / "config.yaml"
@@ -186,9 +185,9 @@ class RunFolder:
         self.lock.release()
 
     def extend(self, config: Config) -> None:
-        r"""Gives the run more epochs, if ``config`` has more. The result is removed first: a kill
-        in between leaves an interrupted run."""
+        r"""Gives the run more epochs, if ``config`` has more."""
         if Config.read(self.config_file).training.epochs < config.training.epochs:
+            # First: a kill in between leaves an interrupted run.
             (self.path / "result.json").unlink(missing_ok=True)
             _write(self.config_file, config.to_yaml())
 
@@ -231,8 +230,7 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
 
 
 def finished(path: Path, config: Config) -> Result | None:
-    r"""Returns the result of a run that has no epoch left to train: it had as many as requested, or
-    its learning rate has stopped it. Otherwise :obj:`None`."""
+    r"""Returns the result of a run that has no epoch left to train, else :obj:`None`."""
     if not (path / "result.json").exists():
         return None
     result = Result.read(path)

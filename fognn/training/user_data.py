@@ -25,8 +25,7 @@ _LOSSES = {
 
 
 def is_user_data(data: DataConfig) -> bool:
-    r"""Returns whether the data are a file, folder or Python object of the user or a dataset of
-    PyG, and not a dataset of the paper."""
+    r"""Returns whether the data are the user's or a dataset of PyG, and not one of the paper."""
     name = data.name
     graphs = name.lower().endswith((".pt", ".npz")) or "/" in name or os.sep in name
     return graphs or is_csv(name) or is_pyg_name(name) or is_python_name(name)
@@ -57,9 +56,8 @@ def user_splits(config: DataConfig, data: UserData) -> dict[str, Tensor]:
 
 
 def user_task(config: DataConfig, data: UserData) -> Task:
-    r"""Returns the task of the graphs: integers are tokens (inputs) and classes (targets),
-    floating point numbers are features and values. Values are standardised by the training
-    split."""
+    r"""Returns the task of the graphs, with values that are standardised by the training split:
+    integers are tokens and classes, floating point numbers are features and values."""
     targets = data.targets
     scale: dict[str, Any] = {}
     if targets.kind == "values":

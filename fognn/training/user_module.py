@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import Module, Parameter
+from torch.nn import Module
 from torch.nn.parameter import is_lazy
 from torch_geometric.data import Data
 
@@ -57,8 +57,7 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
 
 
 def untrained_module(module: Module, task: Task | None, settings: dict[str, Any]) -> "GivenNet":
-    r"""Returns a copy of a user's network, initialised with torch's current seed, or with the
-    setting ``keep_weights`` as it is."""
+    r"""Returns a copy of a user's network, initialised unless it has ``keep_weights``."""
     if task is None:
         raise ValueError("train: model must be the name of a network for few-shot images")
     for key in settings.keys() - {"keep_weights"}:
@@ -126,7 +125,7 @@ def _of_library(thing: Any) -> bool:
 
 
 def _content(value: Any) -> str:
-    if isinstance(value, Tensor | Parameter):
+    if isinstance(value, Tensor):
         array = value.detach().cpu().contiguous().flatten()
         data = array.view(torch.uint8).numpy().tobytes() if array.numel() else b""
         return f"{list(value.shape)} {value.dtype} {hashlib.sha256(data).hexdigest()}"
