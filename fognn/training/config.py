@@ -85,8 +85,7 @@ class DataConfig:
 
 @dataclass(frozen=True, config=_STRICT)
 class ModelConfig:
-    r"""The network of a run: a name of :func:`fognn.list_models`, and the settings that
-    :func:`fognn.create_model` takes for it."""
+    r"""The network of a run: its name and settings, as in :func:`fognn.create_model`."""
 
     name: str
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -190,18 +189,15 @@ class Config:
         return content
 
     @classmethod
-    def from_dict(
-        cls, content: Mapping[str, Any], where: str = "config", act_first: bool = True
-    ) -> "Config":
-        r"""Builds a configuration from the result of :meth:`to_dict`; :obj:`act_first` is the
-        default of ``model.fog_act_first``, as in files without it."""
+    def from_dict(cls, content: Mapping[str, Any], where: str = "config") -> "Config":
+        r"""Builds a configuration from the result of :meth:`to_dict`."""
         parts = dict(_mapping(content, where))
         for name, kind in SECTIONS.items():
             if name in parts:
                 values = dict(_mapping(parts[name], f"{where}: {name}"))
                 if kind is ModelConfig:
-                    if has_fog(values.get("name")):
-                        values.setdefault("fog_act_first", act_first)
+                    if has_fog(values.get("name")):  # the default of files without the key
+                        values.setdefault("fog_act_first", True)
                     values = {"name": values.pop("name", None), "settings": values}
                 parts[name] = _validated(kind, values, where, f"{name}.")
         return _validated(cls, parts, where)
@@ -212,7 +208,9 @@ class Config:
         for name, value in values.items():
             *section, key = setting_name(name).split(".", 1)
             (content[section[0]] if section else content)[key] = value
-        return Config.from_dict(content, act_first=False)
+        if has_fog(content["model"]["name"]):  # also if the name is new
+            content["model"].setdefault("fog_act_first", False)
+        return Config.from_dict(content)
 
     def identity(self) -> dict[str, Any]:
         r"""Returns the settings that define the run: all but the machine and the data folder."""

@@ -1,11 +1,16 @@
-r"""The training loop of one run."""
+r"""The training loop of one run, what it shows on standard error, and signals that stop it."""
 
 import hashlib
 import math
+import signal
+import sys
+import threading
 import time
 from collections.abc import Iterable
 from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -21,7 +26,6 @@ from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import RunData, fingerprint, joint_fingerprint
 from fognn.training.environment import commit, threads_of, without_denormals
 from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of
-from fognn.training.progress import StopSignals, show, show_epoch
 from fognn.training.run_folder import Result, RunFolder, summarise
 from fognn.training.user_module import first_weights
 from fognn.utils.errors import Stopped, TrainingError
@@ -74,14 +78,8 @@ def train_run(
             begun = f"resumes after epoch {len(state.history)}"
             if state.stopped == "epochs" and len(state.history) < training.epochs:
                 state.stopped = ""  # the run had fewer epochs
-        here = commit()
-        if here is not None and here not in state.commits:
+        if (here := commit()) is not None and here not in state.commits:
             state.commits.append(here)
-
-        def evaluate(loader: Any) -> dict[str, float]:
-            for buffer in net.buffers() if fabric.world_size > 1 else ():
-                torch.distributed.broadcast(buffer, 0)  # the first rank writes the checkpoints
-            return evaluate_model(model, loader, data, fabric)
 
         quiet = quiet or run is None
         weights, board = "" if module is None else first_weights(module, config), None
@@ -104,8 +102,7 @@ def train_run(
             while not state.stopped:
                 # Train for an epoch
                 epoch, start = len(state.history), time.perf_counter()
-                meter = Meter(training, data.classes, fabric)
-                lr = adam.param_groups[0]["lr"]
+                meter, lr = Meter(training, data.classes, fabric), adam.param_groups[0]["lr"]
                 bar = tqdm(train, f"epoch {epoch + 1}", leave=False, disable=quiet or None)
                 model.train()
                 train.set_epoch(epoch)
@@ -134,7 +131,7 @@ def train_run(
                 train_scores, middle = meter.compute(), time.perf_counter()
 
                 # Validate
-                val_scores = evaluate(val)
+                val_scores = evaluate_model(model, val, data, fabric)
                 row = {"epoch": epoch + 1, "lr": lr}
                 for split, scores in (("train", train_scores), ("val", val_scores)):
                     row[f"{split}_loss"] = scores["loss"]
@@ -182,10 +179,10 @@ def train_run(
         if "test" in data.splits:
             loader = data.loader("test")
             checksums.append(fingerprint(loader))
-            test = {"last": evaluate(loader)}
+            test = {"last": evaluate_model(model, loader, data, fabric)}
             fabric.barrier()  # rank 0 may still be writing best.ckpt
             net.load_state_dict(read_checkpoint(folder / "best.ckpt")["model"])
-            test["best"] = evaluate(loader)
+            test["best"] = evaluate_model(model, loader, data, fabric)
         result = summarise(
             config,
             folder,
@@ -251,3 +248,49 @@ def _diverged(what: str, value: float, lr: float) -> TrainingError:
         f"the {what}, at a learning rate of {lr:g}, is {value}: try --lr {lr / 10:g}; "
         "the checkpoint of the last finished epoch is kept"
     )
+
+
+def show(text: str, quiet: bool = False) -> None:
+    r"""Prints a line on standard error, unless it is quiet."""
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+def show_epoch(config: Config, row: dict[str, Any], quiet: bool) -> None:
+    r"""Shows the end of an epoch, of which ``row`` is the row of ``metrics.csv``."""
+    training, epoch = config.training, row["epoch"]
+    seconds = row["train_seconds"] + row["val_seconds"]
+    # With a plateau, the training usually stops long before the maximum number of epochs.
+    most = "at most " if training.schedule == "plateau" else ""
+    left = most + duration(seconds * (training.epochs - epoch))
+    metric, score = training.metric.replace("_", " "), row[f"val_{training.metric}_items"]
+    show(
+        f"epoch {epoch}/{training.epochs}: loss {row['train_loss']:.4f}, val {metric} {score:.4f}, "
+        f"lr {row['lr']:.1e}, {seconds:.1f} s, {left} left",
+        quiet,
+    )
+
+
+def duration(seconds: float) -> str:
+    r"""Formats a duration as ``1:02:03``."""
+    return str(timedelta(seconds=round(seconds)))
+
+
+class StopSignals:
+    r"""Context manager in which the first SIGINT or SIGTERM sets :attr:`asked`; a second has its
+    usual effect. It does nothing outside the main thread, which alone can handle signals."""
+
+    def __enter__(self) -> "StopSignals":
+        self.asked = False
+        main = threading.current_thread() is threading.main_thread()
+        caught = (signal.SIGINT, signal.SIGTERM) if main else ()
+        self.before = {number: signal.signal(number, self._remember) for number in caught}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self.before:
+            signal.signal(*self.before.popitem())
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        self.__exit__()

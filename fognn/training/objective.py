@@ -44,6 +44,8 @@ def evaluate_model(
     turn, so that the average over batches does not depend on their number."""
     training = data.run.training
     meter = Meter(training, data.classes, fabric, data.queries)
+    for buffer in model.buffers() if fabric.world_size > 1 else ():
+        torch.distributed.broadcast(buffer, 0)  # the first rank writes the checkpoints
     model.eval()
     with torch.no_grad():
         for batch in islice(loader, fabric.global_rank, None, fabric.world_size):

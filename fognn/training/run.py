@@ -14,16 +14,14 @@ from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import RunData, data_fingerprint, joint_fingerprint
 from fognn.training.environment import device_of, on_ranks
-from fognn.training.loop import train_run
+from fognn.training.loop import show, train_run
 from fognn.training.objective import LOWER_IS_BETTER
-from fognn.training.progress import show
 from fognn.training.run_folder import (
     Result,
     RunFolder,
     Scores,
     check_folder,
     epoch_scores,
-    finished,
     read_metrics,
     summarise,
 )
@@ -68,16 +66,17 @@ def fit(
         if is_python_name(config.data.name) or is_python_name(config.model.name):
             command = f"fognn.train(data, model, seed={config.seed}, ...), with the same objects"
     check_folder(folder, config, longer=True)
-    done = None if again else finished(folder, config)
-    if done is not None:
+    if (folder / "result.json").exists() and not again:
+        done, before = Result.read(folder), Config.read(folder / "config.yaml")
         there = is_user_data(config.data) and (data or Path(config.data.name).exists())
-        if there and done.fingerprint not in ("", data_fingerprint(config, data)):
-            raise ValueError(
-                f"data {config.data.name!r} have changed since the run in {folder} was finished: "
-                "name another folder, or train it anew (--again)"
-            )
-        show(f"fognn: already finished in {folder}; --again trains it anew")
-        return done
+        if before.training.epochs >= config.training.epochs or done.stopped == "rate":
+            if there and done.fingerprint not in ("", data_fingerprint(config, data)):
+                raise ValueError(
+                    f"data {config.data.name!r} have changed since the run in {folder} was "
+                    "finished: name another folder, or train it anew (--again)"
+                )
+            show(f"fognn: already finished in {folder}; --again trains it anew")
+            return done
     # Before the folder is created.
     device_of(config.machine.device)
     opened = RunData(config, data)

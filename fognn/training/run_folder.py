@@ -3,6 +3,7 @@ r"""The run folder: its lock, its files, and the result in ``result.json``."""
 import math
 import statistics
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -156,7 +157,7 @@ def epoch_scores(row: dict[str, Any], metric: str, split: str) -> dict[str, floa
     return {"loss": row[f"{split}_loss"]} | over
 
 
-class RunFolder:
+class RunFolder(AbstractContextManager["RunFolder"]):
     r"""The folder of a run, locked for one process; with :obj:`again`, an old run is removed."""
 
     def __init__(self, path: Path, config: Config, again: bool = False) -> None:
@@ -175,9 +176,6 @@ class RunFolder:
             (path / name).unlink(missing_ok=True)
         if not self.config_file.exists():
             _write(self.config_file, config.to_yaml())
-
-    def __enter__(self) -> "RunFolder":
-        return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if isinstance(error, TrainingError | Stopped):
@@ -227,15 +225,6 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
             f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, in the folder "
             "and as requested): name another folder"
         )
-
-
-def finished(path: Path, config: Config) -> Result | None:
-    r"""Returns the result of a run that has no epoch left to train, else :obj:`None`."""
-    if not (path / "result.json").exists():
-        return None
-    result = Result.read(path)
-    fewer = Config.read(path / "config.yaml").training.epochs < config.training.epochs
-    return None if fewer and result.stopped != "rate" else result
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

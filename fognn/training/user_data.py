@@ -39,15 +39,8 @@ def user_data_name(data: DataConfig) -> str:
 
 def open_data(config: DataConfig) -> UserData:
     r"""Opens the user's file, folder or dataset of PyG that a run names."""
-    return open_user_data(
-        config.name,
-        smiles=config.smiles,
-        target=config.target,
-        split_column=config.split_column,
-        task=config.task,
-        skip_bad=config.skip_bad,
-        folder=config.folder,
-    )
+    names = ("smiles", "target", "split_column", "task", "skip_bad", "folder")
+    return open_user_data(config.name, **{name: getattr(config, name) for name in names})
 
 
 def user_splits(config: DataConfig, data: UserData) -> dict[str, Tensor]:
