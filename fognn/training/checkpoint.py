@@ -83,10 +83,9 @@ def _arguments(config: Config, task: Task | None) -> dict[str, Any]:
 
 def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:
     r"""Writes a checkpoint: what rebuilds the network, and its state, such as ``"model"``."""
-    fields = None if task is None else asdict(task)
-    content = {"format": FORMAT, "config": config.to_dict(), "task": fields, **state}
+    whole = {"format": FORMAT, "config": config.to_dict(), "task": task and asdict(task), **state}
     with write_whole(path) as temporary:
-        torch.save(content, temporary)
+        torch.save(whole, temporary)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:

@@ -140,8 +140,7 @@ def fingerprint(loader: Any) -> str:
         several = isinstance(loader, PackedLoader)
         pack = loader.pack if several else loader.graph.pack
         tensors = [pack.num_nodes, pack.edges.source, pack.edges.in_degree]
-        # PyG's order of attributes differs between processes. Encodings are computed from the
-        # edges, and the last bits depend on the machine.
+        # PyG's order differs between processes, and the last bits of encodings between machines.
         tensors += [pack.columns[name].values for name in sorted(pack.columns) if name != RWSE]
         tensors += [] if several else [loader.mask]
     digest = 0

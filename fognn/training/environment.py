@@ -108,9 +108,8 @@ def make_fabric(config: Config) -> Fabric:
     if by_torchrun():
         ranks, nodes = int(os.environ["WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
         config.with_values({"machine.ranks": ranks})  # raises if they cannot share a batch
-    # Without the broadcast of buffers at each forward, which would hang in evaluation, where one
-    # rank can have one batch more than another. Torch renamed the option. The edge output of
-    # GatedGCN's last layer is not used, so some weights get no gradient.
+    # A broadcast of buffers at each forward would hang in evaluation, where a rank can have a batch
+    # more; torch renamed the option. Weights of GatedGCN's last edge output get no gradient.
     known = inspect.signature(DistributedDataParallel).parameters
     name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
     options: dict[str, Any] = {name: False, "find_unused_parameters": True}

@@ -157,13 +157,12 @@ def train_run(
                         raise _diverged(what, val_scores["loss"], lr)
 
                 # Save
-                best = state.is_best(training.metric)
-                state.best_epoch = epoch + 1 if best else state.best_epoch
+                if best := state.is_best(training.metric):
+                    state.best_epoch = epoch + 1
                 if run is not None:
                     content = {"model": net.state_dict(), "epoch": epoch + 1}
                     if best:
-                        # Before last.ckpt: after a kill in between, this epoch is trained again and
-                        # writes the same file again.
+                        # First: after a kill in between, this epoch is trained again.
                         write_checkpoint(folder / "best.ckpt", config, data.task, content)
                     content |= {"optimizer": adam.state_dict(), "schedule": schedule.state_dict()}
                     content |= {"data": mark, "state": state.to_dict()}
@@ -215,8 +214,7 @@ def make_optimizer(config: Config, parameters: Iterable[Parameter]) -> Adam:
     r"""Returns the optimizer of a run, for the weights of its network."""
     training = config.training
     kind = AdamW if training.optimizer == "adamw" else Adam
-    # A fused step divides by the scale of 16-mixed itself, after the clipping, which needs
-    # gradients that are divided already.
+    # A fused step divides by the scale of 16-mixed itself, but clipping needs divided gradients.
     fused = training.clip is None or config.precision != "16-mixed"
     return kind(parameters, lr=training.lr, weight_decay=training.weight_decay, fused=fused)
 
@@ -261,8 +259,8 @@ def show_epoch(config: Config, row: dict[str, Any], quiet: bool) -> None:
     training, epoch = config.training, row["epoch"]
     seconds = row["train_seconds"] + row["val_seconds"]
     # With a plateau, the training usually stops long before the maximum number of epochs.
-    most = "at most " if training.schedule == "plateau" else ""
-    left = most + duration(seconds * (training.epochs - epoch))
+    left = "at most " if training.schedule == "plateau" else ""
+    left += duration(seconds * (training.epochs - epoch))
     metric, score = training.metric.replace("_", " "), row[f"val_{training.metric}_items"]
     show(
         f"epoch {epoch}/{training.epochs}: loss {row['train_loss']:.4f}, val {metric} {score:.4f}, "

@@ -40,8 +40,8 @@ def forward_batch(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
 def evaluate_model(
     model: Module, loader: Iterable[Any], data: RunData, fabric: Fabric
 ) -> dict[str, float]:
-    r"""Returns the scores of a split, see :meth:`Meter.compute`. Ranks evaluate whole batches in
-    turn, so that the average over batches does not depend on their number."""
+    r"""Returns the scores of a split, see :meth:`Meter.compute`. Ranks evaluate whole batches, so
+    that the average over batches does not depend on their number."""
     training = data.run.training
     meter = Meter(training, data.classes, fabric, data.queries)
     for buffer in model.buffers() if fabric.world_size > 1 else ():
@@ -152,9 +152,9 @@ class Meter:
         return (prediction, target) if bool(known.all()) else (prediction[known], target[known])
 
     def compute(self) -> dict[str, float]:
-        r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
-        ranks; for few-shot images also the half-width of the 95 % ``"interval"`` over episodes; and
-        as ``"majority"`` the metric again, if always the most frequent class would have it, too."""
+        r"""Returns the ``"loss"`` and the metric over ``"batches"`` and ``"items"`` of all ranks, for
+        images also the half-width of the 95 % ``"interval"`` over episodes; and as ``"majority"``
+        the metric again, if the most frequent class for all would have it, too."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
             # A rank may have had no batch, of which torchmetrics warns; the others have some.
@@ -198,8 +198,7 @@ class ColumnMean(Metric):
         for prediction, target in zip(predictions.t(), targets.t(), strict=True):
             known = target.isfinite()
             if len(target[known].unique()) > 1:
-                # Ranks, because torchmetrics takes numbers outside 0 to 1 for logits, and its
-                # sigmoid makes large ones equal.
+                # Ranks, because torchmetrics takes the sigmoid, which makes large numbers equal.
                 order = prediction[known].unique(return_inverse=True)[1].to(torch.float64)
                 order /= max(1.0, float(order.max()))
                 scores.append(self.score(order, target[known].long()))
