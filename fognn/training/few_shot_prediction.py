@@ -68,10 +68,8 @@ def predict_images(
             torch.stack([read_image(path, *shape) for path in some]).to(weight).div_(255)
             for some in (files, queries)
         )
-        outputs = [
-            net(shown[None], labels.to(place)[None], some[None])[0].cpu()
-            for some in asked.split(size)
-        ]
+        given = shown[None], labels.to(place)[None]
+        outputs = [net(*given, some[None])[0].cpu() for some in asked.split(size)]
     # The network has no example of the other classes, so their outputs mean nothing.
     probabilities = torch.cat(outputs)[:, : len(classes)].softmax(1)
     values = np.array(list(classes), dtype=object)[probabilities.argmax(1).numpy()]

@@ -152,9 +152,9 @@ class Meter:
         return (prediction, target) if bool(known.all()) else (prediction[known], target[known])
 
     def compute(self) -> dict[str, float]:
-        r"""Returns the ``"loss"`` and the metric over ``"batches"`` and ``"items"`` of all ranks, for
-        images also the half-width of the 95 % ``"interval"`` over episodes; and as ``"majority"``
-        the metric again, if the most frequent class for all would have it, too."""
+        r"""Returns the ``"loss"`` and the metric over ``"batches"`` and ``"items"`` of all ranks;
+        for images also the half-width of the 95 % ``"interval"`` over episodes; and as
+        ``"majority"`` the metric again, if always the most frequent class would have it, too."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
             # A rank may have had no batch, of which torchmetrics warns; the others have some.

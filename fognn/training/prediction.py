@@ -312,8 +312,7 @@ def _columns_of_split(data: RunData, split: str, loader: Any) -> Places:
 
 
 def _rows(task: Task, batch: Any, first: int) -> dict[str, Tensor]:
-    r"""Returns the graph of each row of the predictions of a batch, whose first graph has a number,
-    and its node or the ends of its edge."""
+    r"""Returns the graph of each row of a batch, and its node or the ends of its edge."""
     if task.level == "graph":
         return {"graph": torch.arange(batch.num_graphs) + first}
     if "mask" in batch:  # of one graph
