@@ -14,7 +14,7 @@ from fognn.experiments.tables import TABLES, TableRun, other_key
 from fognn.models import count_parameters
 from fognn.models.weights import read_weights
 from fognn.training import Config
-from fognn.training.settings import assignments
+from fognn.training.config import assignments
 from fognn.utils.files import sha256_of
 
 RESULTS = Path(__file__).parents[1] / "results"

@@ -107,7 +107,7 @@ def setting_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_options(change: list[str] | None = None, **given: Any) -> None:
-        from fognn.training.settings import assignments
+        from fognn.training.config import assignments
 
         chosen = {name: given.pop(key) for key, name in keys.items()}
         settings = {name: value for name, value in chosen.items() if value is not None}

@@ -56,7 +56,7 @@ def reproduce(
     from fognn.experiments.reproduce import reproduce as train_runs
     from fognn.experiments.search import DECAYS, RATES
     from fognn.experiments.tables import plan
-    from fognn.training.settings import assignments
+    from fognn.training.config import assignments
     from fognn.utils.files import user_path
 
     if not search and (rates or decays):

@@ -24,9 +24,8 @@ from fognn.models.hosts import FOG_SETTINGS, HOSTS
 from fognn.models.registry import host_of, new_model
 from fognn.nn import fog_widths
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
-from fognn.training.config import setting_name
+from fognn.training.config import flat, setting_name
 from fognn.training.data import PLAIN_ZINC, few_shot, task_of
-from fognn.training.settings import flat
 from fognn.training.user_data import is_user_data, open_data, user_data_name, user_objective
 from fognn.utils import checks
 from fognn.utils.files import user_path

@@ -15,7 +15,7 @@ from fognn.experiments.search import Choice, Setting, search_rates, trials
 from fognn.experiments.tables import Run
 from fognn.experiments.workers import GRACE, Answer, Pool, open_pool, problem_of
 from fognn.training import Result, Stopped
-from fognn.training.progress import StopSignals, duration
+from fognn.training.loop import StopSignals, duration
 from fognn.training.run_folder import check_folder
 from fognn.utils.files import user_path
 

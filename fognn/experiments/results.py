@@ -39,7 +39,7 @@ from fognn.experiments.protocols import config_of
 from fognn.experiments.rows import TABLES, get_row
 from fognn.experiments.search import SEARCHED, choices_of, without_trials
 from fognn.experiments.tables import TableRun, is_host, label_of, plan, same_variant, slug_of
-from fognn.training.settings import flat
+from fognn.training.config import flat
 from fognn.utils import checks
 
 

@@ -39,9 +39,9 @@ class State:
     def to_dict(self) -> dict[str, Any]:
         r"""Returns tensors and plain values, for a checkpoint."""
         # One tensor is saved much faster than thousands of numbers.
-        names = list(self.history[0])
-        rows = [list(row.values()) for row in self.history]
-        return vars(self) | {"history": torch.tensor(rows, dtype=torch.float64), "names": names}
+        rows = pd.DataFrame(self.history)
+        tensor = torch.tensor(rows.to_numpy(float))
+        return vars(self) | {"history": tensor, "names": list(rows.columns)}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "State":
@@ -51,13 +51,11 @@ class State:
         return cls(history, content["best_epoch"], content["stopped"], content["commits"])
 
     def is_best(self, metric: str) -> bool:
-        r"""Returns whether the validation metric over items of the last epoch is better than that
-        of all epochs before; one that is not finite is worse than any."""
+        r"""Returns whether the last epoch has the best validation metric over items so far."""
         *before, last = (row[f"val_{metric}_items"] for row in self.history)
-        before = [value for value in before if math.isfinite(value)]
-        if not before:
-            return True
-        return last < min(before) if metric in LOWER_IS_BETTER else last > max(before)
+        finite = [value for value in before if math.isfinite(value)]
+        lower = metric in LOWER_IS_BETTER
+        return not finite or (last < min(finite) if lower else last > max(finite))
 
 
 def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
@@ -85,10 +83,9 @@ def _arguments(config: Config, task: Task | None) -> dict[str, Any]:
 
 def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:
     r"""Writes a checkpoint: what rebuilds the network, and its state, such as ``"model"``."""
-    fields = None if task is None else asdict(task)
-    content = {"format": FORMAT, "config": config.to_dict(), "task": fields, **state}
+    whole = {"format": FORMAT, "config": config.to_dict(), "task": task and asdict(task), **state}
     with write_whole(path) as temporary:
-        torch.save(content, temporary)
+        torch.save(whole, temporary)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
@@ -139,13 +136,13 @@ def load(
             load its weights.
     """
     run = run.folder if isinstance(run, Result) else run
-    if module is not None:
-        trained: Any = load_run(run, checkpoint, module)[0]
-        module.load_state_dict(trained.module.state_dict())
-        return module.eval()
-    if (user_path(run) / "config.json").is_file():
+    if module is None and (user_path(run) / "config.json").is_file():
         return PretrainedNet.from_pretrained(run)
-    return load_run(run, checkpoint)[0]
+    net: Any = load_run(run, checkpoint, module)[0]
+    if module is None:
+        return net
+    module.load_state_dict(net.module.state_dict())
+    return module.eval()
 
 
 def load_run(
@@ -153,9 +150,19 @@ def load_run(
 ) -> tuple[Module, Config, Task | None]:
     r"""Loads the network like :func:`load`, and its configuration and task."""
     run = run.folder if isinstance(run, Result) else run
-    kept = kept_file(run)
+    kept, path = kept_file(run), user_path(run)
     if kept is None:
-        return rebuild(read_checkpoint(_file(run, checkpoint)), module)
+        if not path.is_file():
+            checks.one_of("load", "checkpoint", checkpoint or "best", ("best", "last"))
+            if not (path / "config.yaml").is_file():
+                raise ValueError(f"run must be a run folder or a checkpoint, got {str(run)!r}")
+            if (path / "fold-1").is_dir():
+                raise ValueError(
+                    f"run must name one fold of a run over folds, such as {run}/fold-1, got "
+                    f"{str(run)!r}"
+                )
+            path /= f"{checkpoint or 'best'}.ckpt"
+        return rebuild(read_checkpoint(path), module)
     weights = read_weights(kept)
     epoch = "best" if weights.task is None else "last"
     if checkpoint not in (None, epoch):
@@ -165,20 +172,6 @@ def load_run(
     content = {"config": weights.config, "task": weights.task, "model": weights.tensors}
     with loading_errors(kept):
         return rebuild(content, module)
-
-
-def _file(run: str | Path, checkpoint: str | None) -> Path:
-    path, checkpoint = user_path(run), checkpoint or "best"
-    if path.is_file():
-        return path
-    checks.one_of("load", "checkpoint", checkpoint, ("best", "last"))
-    if not (path / "config.yaml").is_file():
-        raise ValueError(f"run must be a run folder or a checkpoint, got {str(run)!r}")
-    if (path / "fold-1").is_dir():
-        raise ValueError(
-            f"run must name one fold of a run over folds, such as {run}/fold-1, got {str(run)!r}"
-        )
-    return path / f"{checkpoint}.ckpt"
 
 
 def export(run: str | Path, folder: str | Path, checkpoint: str | None = None) -> Path:

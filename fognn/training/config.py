@@ -1,11 +1,11 @@
-r"""The configuration of a run. A setting is defined by its field here, and only here: the keys of
-``config.yaml``, the arguments of :func:`fognn.train` and the names of ``fognn train --set`` are
-derived from the fields."""
+r"""The configuration of a run. The keys of ``config.yaml``, the arguments of :func:`fognn.train`
+and the names of ``fognn train --set`` are derived from the fields here."""
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from fognn.models.registry import has_fog
-from fognn.training.settings import flat
 from fognn.utils import checks
 from fognn.utils.errors import first_problem
 
@@ -86,8 +85,7 @@ class DataConfig:
 
 @dataclass(frozen=True, config=_STRICT)
 class ModelConfig:
-    r"""The network of a run: a name of :func:`fognn.list_models`, and the settings that
-    :func:`fognn.create_model` takes for it."""
+    r"""The network of a run: its name and settings, as in :func:`fognn.create_model`."""
 
     name: str
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -151,8 +149,8 @@ class TrainingConfig:
 
 @dataclass(frozen=True, config=_STRICT)
 class MachineConfig:
-    r"""The machine that a run is trained on. It is not part of a run's identity: a run can be
-    resumed on another machine, but has the same bits only with the same values."""
+    r"""The machine that a run is trained on, which is not part of its identity. A run that is
+    resumed on another machine has the same bits only with the same values."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """auto, cpu, cuda or mps."""
@@ -205,15 +203,11 @@ class Config:
         return _validated(cls, parts, where)
 
     def with_values(self, values: Mapping[str, Any]) -> "Config":
-        r"""Returns a copy with some settings changed, by the names of :func:`setting_name`, as in
-        ``{"model.h1": 8, "lr": 1e-3}``."""
+        r"""Returns a copy with some settings changed, as in ``{"model.h1": 8, "lr": 1e-3}``."""
         content = self.to_dict()
         for name, value in values.items():
-            part, dot, key = setting_name(name).partition(".")
-            if dot:
-                content[part][key] = value
-            else:
-                content[part] = value
+            *section, key = setting_name(name).split(".", 1)
+            (content[section[0]] if section else content)[key] = value
         if has_fog(content["model"]["name"]):  # also if the name is new
             content["model"].setdefault("fog_act_first", False)
         return Config.from_dict(content)
@@ -228,20 +222,16 @@ class Config:
         r"""Returns a hash of :meth:`identity`, of 8 hexadecimal digits. Settings at their default
         are left out, so that new ones do not change it, and ``model.fog_act_first`` if it is
         :obj:`True`, as in files without it."""
-        blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae")).identity()
-        defaults = flat(blank)
-        defaults["model.fog_act_first"] = True
+        blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae"))
+        defaults = flat(blank.identity()) | {"model.fog_act_first": True}
         own = {k: v for k, v in flat(self.identity()).items() if v != defaults.get(k)}
         return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
 
     def differences(self, other: "Config") -> list[str]:
         r"""Returns the settings that differ, as ``["training.lr: 0.001 and 0.01"]``."""
         mine, theirs = flat(self.identity()), flat(other.identity())
-        return [
-            f"{name}: {mine.get(name)!r} and {theirs.get(name)!r}"
-            for name in dict.fromkeys([*mine, *theirs])
-            if mine.get(name) != theirs.get(name)
-        ]
+        pairs = {name: (mine.get(name), theirs.get(name)) for name in mine | theirs}
+        return [f"{name}: {a!r} and {b!r}" for name, (a, b) in pairs.items() if a != b]
 
     def to_yaml(self) -> str:
         r"""Returns the text of ``config.yaml``."""
@@ -277,20 +267,16 @@ SECTIONS: dict[str, Any] = {
     "machine": MachineConfig,
 }
 # Without the sections themselves, and without model.*, which create_model checks.
-SETTING_NAMES = [
-    *("seed", "precision"),
-    *(
-        f"{name}.{field.name}"
-        for name, kind in SECTIONS.items()
-        for field in dataclasses.fields(kind)
-        if name != "model"
-    ),
+SETTING_NAMES = ["seed", "precision"] + [
+    f"{name}.{field.name}"
+    for name, kind in SECTIONS.items()
+    if kind is not ModelConfig
+    for field in dataclasses.fields(kind)
 ]
 
 
 def setting_name(name: str) -> str:
-    r"""Returns the dotted name of a setting: ``"training.lr"`` for ``"lr"``, if the last part is
-    unique. Settings of the network are always dotted, as ``"model.h1"``."""
+    r"""Returns the dotted name of a setting: ``"training.lr"`` for ``"lr"``, which is unique."""
     if name in SETTING_NAMES or (name.startswith("model.") and name != "model."):
         return name
     found = [known for known in SETTING_NAMES if known.partition(".")[2] == name != "name"]
@@ -302,7 +288,36 @@ def setting_name(name: str) -> str:
 def setting_help(name: str) -> str:
     r"""Returns the description of a setting with its default, by its dotted name."""
     part, _, key = name.rpartition(".")
-    kind: Any = SECTIONS[part] if part else Config
-    field = kind.__pydantic_fields__[key]
+    field = SECTIONS.get(part, Config).__pydantic_fields__[key]
     default = "" if field.is_required() else f" [{field.default}]"
     return f"{' '.join((field.description or '').split())}{default}"
+
+
+def assignments(texts: Iterable[str]) -> dict[str, Any]:
+    r"""Parses ``["model.h1=8"]`` to ``{"model.h1": 8}``; values are YAML."""
+    values = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not name or not equals:
+            raise ValueError(f"set must be NAME=VALUE, such as model.h1=8, got {text!r}")
+        try:
+            parsed = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ValueError(f"set: the value of {name} must be YAML, got {value!r}") from error
+        # YAML takes 1e-2 for a text. Fields of other sections have a type, which converts it.
+        if name.startswith("model.") and re.fullmatch(r"\d+e[-+]?\d+", str(parsed)):
+            parsed = float(parsed)
+        values[name] = parsed
+    return values
+
+
+def flat(content: Mapping[str, Any]) -> dict[str, Any]:
+    r"""Flattens nested mappings into one dict with dotted names."""
+    entries: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            entries |= {f"{key}.{name}": inner for name, inner in flat(value).items()}
+        else:
+            entries[key] = value
+    return entries

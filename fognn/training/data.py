@@ -15,19 +15,12 @@ from fognn.data import FullGraphLoader, IMDBMulti, NeighborLoader, PackedLoader,
 from fognn.data.catalog import DatasetInfo, dataset_info
 from fognn.data.episodes import Episodes, Tasks
 from fognn.data.generators import SPLIT_SIZES
-from fognn.data.images import ImageSet
 from fognn.data.user_data import RWSE, random_walk_transform
 from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
-from fognn.training.user_data import (
-    is_user_data,
-    open_data,
-    user_splits,
-    user_task,
-)
+from fognn.training.user_data import is_user_data, open_data, user_splits, user_task
 
-# The paper's study of limitations uses ZINC with the same type for every atom.
-PLAIN_ZINC = "ZINC-without-node-features"
+PLAIN_ZINC = "ZINC-without-node-features"  # the same type for every atom
 FOLDS = 10
 
 
@@ -38,8 +31,7 @@ class RunData:
         if user is None and is_user_data(config.data):
             user = open_data(config.data)
         self.run, self.config, self.user = config, config.data, user
-        # Of images: the number of queries of an episode.
-        self.queries = config.data.n_query if few_shot(config.data) else None
+        self.queries = config.data.n_query if few_shot(config.data) else None  # of an episode
 
     @cached_property
     def task(self) -> Task | None:
@@ -59,18 +51,17 @@ class RunData:
     @cached_property
     def folds(self) -> list[Config]:
         r"""The folds that the run trains one after another; empty for a single run."""
+        if self.config.fold is not None:
+            return []
         if self.user is None:
             count = 0 if _entry(self.config).splits else FOLDS
         else:
             count = self.user.num_splits if self.config.split == "all" else 0
-        if self.config.fold is not None:
-            return []
         return [self.run.with_values({"data.fold": fold + 1}) for fold in range(count)]
 
     @property
     def splits(self) -> tuple[str, ...]:
-        r"""The names of the splits. A held-out fold without ``holdout`` is evaluated in every
-        epoch, so it is ``"val"`` and not ``"test"``."""
+        r"""The names of the splits. A held-out fold that is evaluated in every epoch is no test."""
         if self.user is None and not _entry(self.config).splits and not self.config.holdout:
             return ("train", "val")
         return ("train", "val", "test")
@@ -86,8 +77,7 @@ class RunData:
         return [*self.user.notes, f"split: {sizes}{of}"]
 
     def loader(self, split: str, rank: int = 0, world_size: int = 1) -> Any:
-        r"""Returns the loader of a split: ``"train"``, shuffled, of which each rank loads a part of
-        each batch, or ``"val"`` or ``"test"``."""
+        r"""Returns the loader of a split; of ``"train"``, shuffled, each rank has a part."""
         if split not in self.splits:
             raise ValueError(f"split must be one of {', '.join(self.splits)}, got {split!r}")
         config, size, train = self.config, self.run.training.batch_size, split == "train"
@@ -97,8 +87,9 @@ class RunData:
                 raise ValueError(f"config: data.rwse must be 0 for images, got {config.rwse}")
             images = _entry(config).open(split, config.folder)
             seed = self.run.seed if train else config.seed
-            episodes = self.run.training.steps * size if train else config.episodes
-            return EpisodeLoader(images, config, episodes, size, seed, train, rank, world_size)
+            drawn = Episodes(images, config.n_way, config.k_shot, config.n_query, seed)
+            count = self.run.training.steps * size if train else config.episodes
+            return EpisodeLoader(drawn, count, size, train, rank, world_size)
         options = (size // world_size, train, self.run.seed, rank, world_size)
         if self.user is None:
             return PackedLoader(_graphs(config, split), *options)
@@ -144,18 +135,17 @@ def joint_fingerprint(parts: Iterable[str]) -> str:
 def fingerprint(loader: Any) -> str:
     r"""Returns a checksum of the graphs, or images, of a loader."""
     if isinstance(loader, EpisodeLoader):
-        tensors = [loader.images.images, loader.images.labels]
+        tensors = [loader.drawn.images.images, loader.drawn.images.labels]
     else:
-        pack = loader.pack if isinstance(loader, PackedLoader) else loader.graph.pack
+        several = isinstance(loader, PackedLoader)
+        pack = loader.pack if several else loader.graph.pack
         tensors = [pack.num_nodes, pack.edges.source, pack.edges.in_degree]
-        # PyG's order of attributes differs between processes. Encodings are computed from the
-        # edges, and the last bits depend on the machine.
+        # PyG's order differs between processes, and the last bits of encodings between machines.
         tensors += [pack.columns[name].values for name in sorted(pack.columns) if name != RWSE]
-        tensors += [] if isinstance(loader, PackedLoader) else [loader.mask]
+        tensors += [] if several else [loader.mask]
     digest = 0
-    for tensor in tensors:
-        if isinstance(tensor, Tensor):
-            digest = zlib.crc32(tensor.contiguous().numpy().tobytes(), digest)
+    for tensor in filter(torch.is_tensor, tensors):
+        digest = zlib.crc32(tensor.contiguous().numpy().tobytes(), digest)
     return f"{digest:08x}"
 
 
@@ -163,19 +153,13 @@ def fingerprint(loader: Any) -> str:
 class EpisodeLoader:
     r"""A loader of few-shot episodes. Each epoch of the training has new ones."""
 
-    images: ImageSet
-    data: DataConfig
+    drawn: Episodes
     episodes: int
     batch_size: int
-    seed: int
     train: bool
     rank: int = 0
     world_size: int = 1
     epoch: int = 0
-
-    def __post_init__(self) -> None:
-        counts = (self.data.n_way, self.data.k_shot, self.data.n_query)
-        self.drawn = Episodes(self.images, *counts, seed=self.seed)
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
@@ -188,7 +172,7 @@ class EpisodeLoader:
         for start in range(first, first + self.episodes, self.batch_size):
             end = min(start + self.batch_size, first + self.episodes)
             numbers = range(start + self.rank, end, self.world_size)
-            yield self.drawn.tasks([self.drawn.episode(number) for number in numbers])
+            yield self.drawn.tasks([*map(self.drawn.episode, numbers)])
 
 
 def _entry(data: DataConfig) -> DatasetInfo:
@@ -213,18 +197,13 @@ def _graphs(data: DataConfig, split: str) -> Any:
 
 
 def _fold(data: DataConfig, split: str, graphs: IMDBMulti) -> Any:
-    folds = graphs.folds()
-    number = data.fold
+    folds, number = [test for _, test in graphs.folds()], data.fold
     if number is None or number > len(folds):
         raise ValueError(f"config: data.fold must be in 1..{len(folds)}, got {number}")
-    held_out = folds[number - 1][1]
-    # With holdout, the best epoch is chosen on the next fold.
-    next_one = folds[number % len(folds)][1]
-    if split == "train":
-        without = torch.cat([held_out, next_one]) if data.holdout else held_out
-        keep = torch.ones(len(graphs), dtype=torch.bool)
-        keep[without] = False
-        chosen = keep.nonzero().flatten()
-    else:
-        chosen = next_one if data.holdout and split == "val" else held_out
+    test = val = folds[number - 1]
+    if data.holdout:
+        val = folds[number % len(folds)]  # the best epoch is chosen on the next fold
+    every = torch.arange(len(graphs))
+    train = every[~torch.isin(every, torch.cat([test, val]))]
+    chosen = {"train": train, "val": val, "test": test}[split]
     return graphs[chosen[: math.ceil(len(chosen) * data.fraction)]]

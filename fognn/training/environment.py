@@ -4,6 +4,7 @@ import inspect
 import multiprocessing
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,8 +57,7 @@ def cores() -> int:
 
 
 def commit() -> str | None:
-    r"""Returns the commit of the clone that fognn runs from, and whether tracked files differ from
-    it, apart from the results and weights that runs add; :obj:`None` without a clone."""
+    r"""Returns the commit of the clone that fognn runs from, if any, and whether files differ."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
@@ -72,22 +72,20 @@ def commit() -> str | None:
 
 
 def peak_memory(device: str) -> int | None:
-    r"""Returns the largest memory that this process has had, in bytes: that of tensors on CUDA, or
-    all of its resident memory, on Linux."""
+    r"""Returns the most bytes that this process has had: of tensors on CUDA, else of memory."""
     if device == "cuda":
         return torch.cuda.max_memory_allocated()
-    status = Path("/proc/self/status")
-    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
+    status = Path("/proc/self/status")  # of Linux
     # Not ru_maxrss, which Linux carries over from the process that started this one.
-    found = [line for line in lines if line.startswith("VmHWM:")]
-    return int(found[0].split()[1]) * 1024 if found else None
+    found = re.search(r"VmHWM:\s+(\d+)", status.read_text("utf-8") if status.exists() else "")
+    return int(found[1]) * 1024 if found else None
 
 
 def device_of(name: str) -> str:
     r"""Returns the device to train on: ``"auto"`` is the fastest that this machine has."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     found = [*(device for device in there if there[device]), "cpu"]
-    if name != "auto" and name not in found:
+    if name not in ("auto", *found):
         raise ValueError(
             f"device must be one that this machine has ({', '.join(found)}), got {name!r}"
         )
@@ -105,15 +103,13 @@ def rank() -> int:
 
 
 def make_fabric(config: Config) -> Fabric:
-    r"""Returns a Fabric for this process, alone or one of those that torchrun has started; or one
-    that can start ``machine.ranks`` processes, see :func:`on_ranks`."""
+    r"""Returns the Fabric of this process, or one that can start ``machine.ranks`` of them."""
     ranks, nodes = config.machine.ranks, 1
     if by_torchrun():
         ranks, nodes = int(os.environ["WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
         config.with_values({"machine.ranks": ranks})  # raises if they cannot share a batch
-    # Without the broadcast of buffers at each forward, which would hang in evaluation, where one
-    # rank can have one batch more than another. Torch renamed the option. The edge output of
-    # GatedGCN's last layer is not used, so some weights get no gradient.
+    # A broadcast of buffers at each forward would hang in evaluation, where a rank can have a batch
+    # more; torch renamed the option. Weights of GatedGCN's last edge output get no gradient.
     known = inspect.signature(DistributedDataParallel).parameters
     name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
     options: dict[str, Any] = {name: False, "find_unused_parameters": True}
@@ -130,11 +126,11 @@ def make_fabric(config: Config) -> Fabric:
     return fabric
 
 
-def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> Any:
-    r"""Calls ``function(fabric, *arguments)`` on each rank; returns the result of the first."""
+def on_ranks(config: Config, function: Callable[..., Any], **arguments: Any) -> Any:
+    r"""Calls ``function(fabric, **arguments)`` on each rank; returns the result of the first."""
     fabric = make_fabric(config)
     if config.machine.ranks == 1 or by_torchrun():
-        return function(fabric, *arguments)
+        return function(fabric, **arguments)
     try:
         # Not as arguments of launch, which searches them for modules, and fails for a Config.
         return fabric.launch(partial(_on_rank, function=function, arguments=arguments))
@@ -149,9 +145,9 @@ def on_ranks(config: Config, function: Callable[..., Any], *arguments: Any) -> A
         raise Stopped("stopped: the same command resumes the run") from error
 
 
-def _on_rank(fabric: Fabric, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def _on_rank(fabric: Fabric, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     import_asked()
-    return function(fabric, *arguments)
+    return function(fabric, **arguments)
 
 
 @contextmanager
@@ -167,8 +163,7 @@ def threads_of(machine: MachineConfig) -> Iterator[None]:
 
 @contextmanager
 def without_denormals() -> Iterator[None]:
-    r"""Flushes denormal numbers (below 1e-38) to 0 within the block. Weight decay produces many of
-    them, in weights without a gradient, and with them an epoch takes twice as long on a CPU."""
+    r"""Flushes denormal numbers (below 1e-38), which double the time of an epoch on a CPU, to 0."""
     before = bool(torch.tensor(1e-39) * 1 == 0)
     torch.set_flush_denormal(True)
     try:

@@ -30,11 +30,10 @@ def predict_images(
     r"""Classifies images with a trained few-shot network by a few images of each class (the support
     set). Neither the classes nor the images need to be those of the training.
 
-    Images may have any size and any format that Pillow reads; they are prepared by
-    :func:`fognn.data.read_image`. Each query is classified on its own. A network that was trained
-    for :math:`n` classes takes 2 to :math:`n`. With fewer than :math:`n`, the outputs of the other
-    classes are left out of the softmax. Classes may have any numbers of images, also unequal ones,
-    at most 500 in all; with other numbers than in the training, the accuracy may differ.
+    :func:`fognn.data.read_image` prepares images of any size and any format that Pillow reads. Each
+    query is classified on its own. A network that was trained for :math:`n` classes takes 2 to
+    :math:`n`, and leaves the others out of the softmax. Classes may have any numbers of images, at
+    most 500 in all; with other numbers than in the training, the accuracy may differ.
 
     Args:
         run, checkpoint, device, threads: As in :func:`fognn.predict`.
@@ -54,8 +53,8 @@ def predict_images(
         )
     classes, queries = class_folders(user_path(support)), query_files(user_path(query))
     files = [path for some in classes.values() for path in some]
+    # The sizes of the first and of the last layer depend on the number of classes.
     if not 2 <= len(classes) <= net.n_way or len(files) > _SUPPORT:
-        # The sizes of the first and of the last layer depend on the number of classes.
         raise ValueError(
             f"support must have 2 to {net.n_way} classes, as in the training (data.n_way), with at "
             f"most {_SUPPORT} images in all, got {len(classes)} classes with {len(files):,} images"
@@ -69,10 +68,8 @@ def predict_images(
             torch.stack([read_image(path, *shape) for path in some]).to(weight).div_(255)
             for some in (files, queries)
         )
-        outputs = [
-            net(shown[None], labels.to(place)[None], some[None])[0].cpu()
-            for some in asked.split(size)
-        ]
+        given = shown[None], labels.to(place)[None]
+        outputs = [net(*given, some[None])[0].cpu() for some in asked.split(size)]
     # The network has no example of the other classes, so their outputs mean nothing.
     probabilities = torch.cat(outputs)[:, : len(classes)].softmax(1)
     values = np.array(list(classes), dtype=object)[probabilities.argmax(1).numpy()]

@@ -40,10 +40,12 @@ def forward_batch(model: Module, batch: Any) -> tuple[Tensor, Tensor]:
 def evaluate_model(
     model: Module, loader: Iterable[Any], data: RunData, fabric: Fabric
 ) -> dict[str, float]:
-    r"""Returns the scores of a split, see :meth:`Meter.compute`. Ranks evaluate whole batches in
-    turn, so that the average over batches does not depend on their number."""
+    r"""Returns the scores of a split, see :meth:`Meter.compute`. Ranks evaluate whole batches, so
+    that the average over batches does not depend on their number."""
     training = data.run.training
     meter = Meter(training, data.classes, fabric, data.queries)
+    for buffer in model.buffers() if fabric.world_size > 1 else ():
+        torch.distributed.broadcast(buffer, 0)  # the first rank writes the checkpoints
     model.eval()
     with torch.no_grad():
         for batch in islice(loader, fabric.global_rank, None, fabric.world_size):
@@ -60,10 +62,8 @@ def loss_of(
     fabric: Fabric | None = None,
     std: Tensor | None = None,
 ) -> Tensor:
-    r"""Returns the loss of a batch; that of standardised values with :obj:`std`. Missing targets
-    (NaN) do not count. Each rank gets its part of the loss, times the number of ranks: the mean
-    over ranks, which DDP takes of the gradients, is the loss of the whole batch, even if the ranks
-    have different numbers of nodes."""
+    r"""Returns the loss of a batch, without missing targets (NaN). Each rank gets its part of the
+    loss times the number of ranks, because DDP takes the mean of the gradients over ranks."""
     ranks = 1 if fabric is None else fabric.world_size
     if name in ("l1", "mse", "bce"):
         target = target.view_as(prediction).to(prediction.dtype)
@@ -81,13 +81,12 @@ def loss_of(
         part = F.cross_entropy(prediction, target, reduction="sum")
         total = part.new_tensor(float(target.numel()))
     else:
-        counts = torch.bincount(target, minlength=prediction.size(1)).to(torch.float64)
-        counts = _sum(counts, fabric)
+        counts = _sum(target.bincount(minlength=prediction.size(1)).double(), fabric)
         nodes = counts.sum()
         weight = ((nodes - counts) / nodes * (counts > 0)).to(prediction.dtype)
         part = F.cross_entropy(prediction, target, weight, reduction="sum")
         # In a batch of a single class all weights are 0; its loss is 0, not NaN.
-        least = torch.finfo(prediction.dtype).tiny
+        least = torch.finfo(weight.dtype).tiny
         return part * ranks / (counts.to(weight) * weight).sum().clamp_min(least)
     return part * ranks / _sum(total, fabric).clamp_min(1.0)
 
@@ -99,12 +98,11 @@ def _sum(value: Tensor, fabric: Fabric | None) -> Tensor:
 
 
 class Meter:
-    r"""Accumulates the loss and the metric of an epoch.
+    r"""Accumulates the loss and the metric of an epoch, without missing targets (NaN).
 
     The metric over items is that of all items together; the metric over batches is the mean of the
     metrics of the batches (of each rank), as the public benchmark reports it. ROC-AUC and average
-    precision are only over items. Missing targets (NaN) do not count. Few-shot images have
-    :obj:`queries` consecutive items in an episode."""
+    precision are only over items. An episode of images is :obj:`queries` consecutive items."""
 
     def __init__(
         self, training: TrainingConfig, classes: int, fabric: Fabric, queries: int | None = None
@@ -114,14 +112,11 @@ class Meter:
         self.name, self.ranking = training.metric, training.metric in RANKING
         self.scale = 100.0 if "accuracy" in training.metric else 1.0
         answers = 2 if self.kind == "yes/no" else classes
-        self.metric = _metric(training.metric, answers).to(fabric.device)
+        self.metric = _METRICS[training.metric](answers).to(fabric.device)
         doubles: dict[str, Any] = {"dtype": torch.float64, "device": fabric.device}
-        # The sum of the losses, the sum of the batches' metrics, the number of batches.
-        self.sums = torch.zeros(3, **doubles)
-        # How often each class is the answer, and the target.
-        self.counts = torch.zeros((2, answers), **doubles)
-        # The number of episodes, the sum of their accuracies, the sum of the squares.
-        self.episodes = torch.zeros(3, **doubles)
+        self.sums = torch.zeros(3, **doubles)  # of losses, of the batches' metrics, of batches
+        self.counts = torch.zeros((2, answers), **doubles)  # of each class as answer, as target
+        self.episodes = torch.zeros(3, **doubles)  # sums of 1, of accuracies, of their squares
 
     def update(self, prediction: Tensor, target: Tensor, loss: Tensor) -> None:
         r"""Adds a batch."""
@@ -134,14 +129,11 @@ class Meter:
         self.sums += torch.stack([loss.detach(), value, value.new_ones(())]).to(self.sums)
         if self.kind != "values" and not self.ranking:
             size = self.counts.size(1)
-            self.counts += torch.stack(
-                [answer.bincount(minlength=size), known.bincount(minlength=size)]
-            )
+            self.counts += torch.stack([part.bincount(minlength=size) for part in (answer, known)])
         if self.queries is not None:
             right = (prediction.argmax(dim=1) == target).view(-1, self.queries)
             each = right.double().mean(dim=1)
-            one = torch.ones_like(each)
-            self.episodes += torch.stack([one, each, each.square()]).sum(dim=1)
+            self.episodes += torch.stack([torch.ones_like(each), each, each.square()]).sum(dim=1)
 
     def _answers(self, prediction: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         r"""Returns the answers and targets that the metric compares."""
@@ -149,8 +141,7 @@ class Meter:
             if not self.ranking:
                 return prediction.argmax(dim=1), target
             columns = F.one_hot(target, prediction.size(1)).float()
-            # Of two classes, one column says all.
-            first = 1 if prediction.size(1) == 2 else 0
+            first = 1 if prediction.size(1) == 2 else 0  # of two classes, one column says all
             return prediction.float().softmax(dim=1)[:, first:], columns[:, first:]
         target, prediction = target.view_as(prediction).float(), prediction.float()
         if self.ranking:
@@ -161,9 +152,9 @@ class Meter:
         return (prediction, target) if bool(known.all()) else (prediction[known], target[known])
 
     def compute(self) -> dict[str, float]:
-        r"""Returns the ``"loss"``, and the metric over ``"batches"`` and over ``"items"``, of all
-        ranks; for few-shot images also the half-width of the 95 % ``"interval"`` over episodes; and
-        as ``"majority"`` the metric again, if always the most frequent class would have it, too."""
+        r"""Returns the ``"loss"`` and the metric over ``"batches"`` and ``"items"`` of all ranks;
+        for images also the half-width of the 95 % ``"interval"`` over episodes; and as
+        ``"majority"`` the metric again, if always the most frequent class would have it, too."""
         loss, value, batches = _sum(self.sums, self.fabric).tolist()
         with warnings.catch_warnings():
             # A rank may have had no batch, of which torchmetrics warns; the others have some.
@@ -185,7 +176,7 @@ class Meter:
 
 class ColumnMean(Metric):
     r"""The mean of a binary metric over the columns that have both classes, as in the Open Graph
-    Benchmark; NaN if there is no such column."""
+    Benchmark; NaN without such columns."""
 
     full_state_update = False
     prediction: list[Tensor]
@@ -207,22 +198,20 @@ class ColumnMean(Metric):
         for prediction, target in zip(predictions.t(), targets.t(), strict=True):
             known = target.isfinite()
             if len(target[known].unique()) > 1:
-                # Ranks, because torchmetrics takes numbers outside 0 to 1 for logits, and its
-                # sigmoid makes large ones equal.
+                # Ranks, because torchmetrics takes the sigmoid, which makes large numbers equal.
                 order = prediction[known].unique(return_inverse=True)[1].to(torch.float64)
                 order /= max(1.0, float(order.max()))
                 scores.append(self.score(order, target[known].long()))
         return torch.stack(scores).mean() if scores else predictions.new_tensor(math.nan)
 
 
-def _metric(name: str, classes: int) -> Metric:
-    metrics: dict[str, Callable[[], Metric]] = {
-        "mae": MeanAbsoluteError,
-        "rmse": lambda: MeanSquaredError(squared=False),
-        "roc_auc": lambda: ColumnMean(binary_auroc),
-        "average_precision": lambda: ColumnMean(binary_average_precision),
-        "f1": lambda: BinaryF1Score(validate_args=False),
-        "accuracy": lambda: MulticlassAccuracy(classes, average="micro", validate_args=False),
-        "balanced_accuracy": lambda: MulticlassRecall(classes, validate_args=False),
-    }
-    return metrics[name]()
+# By the number of classes.
+_METRICS: dict[str, Callable[[int], Metric]] = {
+    "mae": lambda _: MeanAbsoluteError(),
+    "rmse": lambda _: MeanSquaredError(squared=False),
+    "roc_auc": lambda _: ColumnMean(binary_auroc),
+    "average_precision": lambda _: ColumnMean(binary_average_precision),
+    "f1": lambda _: BinaryF1Score(validate_args=False),
+    "accuracy": lambda classes: MulticlassAccuracy(classes, average="micro", validate_args=False),
+    "balanced_accuracy": lambda classes: MulticlassRecall(classes, validate_args=False),
+}

@@ -32,7 +32,6 @@ from fognn.training.user_data import user_splits
 from fognn.utils.files import user_path, write_whole
 
 Places = dict[str, list[Any]]
-_ENDS = {"graph": (), "node": ("node",), "edge": ("source", "target")}
 
 
 @dataclass(frozen=True)
@@ -118,10 +117,9 @@ def _here(
     config: Config, device: str, threads: int | None, data: str | Path | None, size: int | None
 ) -> Config:
     r"""Returns the configuration of a run on this machine."""
-    values: dict[str, Any] = {"machine.device": device, "machine.threads": threads}
-    values |= {"machine.ranks": 1, "machine.compile": False}
-    given = {"data.folder": data and str(data), "training.batch_size": size}
-    return config.with_values(values | {k: v for k, v in given.items() if v is not None})
+    machine = {"device": device, "threads": threads, "ranks": 1, "compile": False}
+    given = {"folder": data and str(data), "batch_size": size}
+    return config.with_values(machine | {k: v for k, v in given.items() if v is not None})
 
 
 def predict(
@@ -183,7 +181,7 @@ def predict(
         columns = _columns_of_split(opened, split, loader)
     else:
         skip = config.data.skip_bad if skip_bad is None else skip_bad
-        graphs, columns = _read(source, config, task, smiles_column, skip)
+        graphs, columns = _read(source, config, task, smiles_column or config.data.smiles, skip)
         loader = _loader([_inputs(graph, config, task) for graph in graphs], config)
     outputs, targets, rows, count = [], [], [], 0
     with threads_of(config.machine), torch.no_grad():
@@ -195,9 +193,9 @@ def predict(
             out, target = forward_batch(model, fabric.to_device(batch))
             outputs.append(out.cpu())
             targets.append(target.cpu())
-    graph, *ends = (torch.cat(parts).tolist() for parts in zip(*rows, strict=True))
-    places = {name: [values[number] for number in graph] for name, values in columns.items()}
-    places |= dict(zip(_ENDS[task.level], ends, strict=True))
+    ends = {name: torch.cat([row[name] for row in rows]).tolist() for name in rows[0]}
+    graph = ends.pop("graph")
+    places = {name: [values[number] for number in graph] for name, values in columns.items()} | ends
     truth = None if split is None else torch.cat(targets)
     return _predictions(torch.cat(outputs).float(), task, config.training.loss, places, truth)
 
@@ -212,12 +210,11 @@ def _predictions(
         if task.names:
             classes = np.array([*task.names, ""], dtype=object)  # -1: no label
             values, known = classes[values], None if known is None else classes[known]
-        return Predictions(task, values, probabilities, names, places, known)
-    out = out[:, 0] if task.out_channels == 1 else out
-    values = out.numpy()
-    if loss == "bce":
-        probabilities, values = out.sigmoid().numpy(), (out > 0).long().numpy()
-    known = None if known is None else known.reshape(values.shape)
+    else:
+        out = out[:, 0] if task.out_channels == 1 else out
+        values, known = out.numpy(), None if known is None else known.reshape(out.shape)
+        if loss == "bce":
+            probabilities, values = out.sigmoid().numpy(), (out > 0).long().numpy()
     return Predictions(task, values, probabilities, names, places, known)
 
 
@@ -228,13 +225,13 @@ def _columns(name: str, values: NDArray[Any], names: Sequence[str]) -> dict[str,
 
 
 def _read(
-    source: Any, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
+    source: Any, config: Config, task: Task, column: str, skip_bad: bool
 ) -> tuple[list[Data], Places]:
     r"""Returns the graphs, and columns with what names each of them."""
     named = isinstance(source, str | Path)
     texts = isinstance(source, Sequence) and all(isinstance(text, str) for text in source)
-    if (texts and not named) or (named and is_csv(source)):
-        return _molecules(source, config, task, smiles_column, skip_bad)
+    if is_csv(source) if named else texts:
+        return _molecules(source, config, task, column, skip_bad)
     if not named:
         several = [source] if isinstance(source, Data) else [source[i] for i in range(len(source))]
         graphs = check_graphs("predict: source", several)
@@ -253,7 +250,7 @@ def _read(
 
 
 def _molecules(
-    source: Any, config: Config, task: Task, smiles_column: str | None, skip_bad: bool
+    source: Any, config: Config, task: Task, column: str, skip_bad: bool
 ) -> tuple[list[Data], Places]:
     zinc = config.data.name in ("ZINC", PLAIN_ZINC)
     if task.level != "graph" or not (zinc or task.node_tokens == ATOM_COLUMNS):
@@ -263,12 +260,11 @@ def _molecules(
         )
     features = "zinc" if zinc else "pyg"
     if isinstance(source, str | Path):
-        column = smiles_column or config.data.smiles
         table = read_molecules(source, column, skip_bad=skip_bad, features=features)
         graphs, rows = table.graphs, table.rows
     else:
         graphs = [smiles_to_graph(text, features) for text in source]
-        rows = list(range(len(graphs)))
+        rows = [*range(len(graphs))]
     if not graphs:
         raise ValueError(f"predict: source must have a molecule, got {str(source)[:80]!r}")
     return graphs, {"row": rows, "smiles": [graph.smiles for graph in graphs]}
@@ -283,10 +279,8 @@ def _inputs(graph: Data, config: Config, task: Task) -> Data:
         x = torch.zeros_like(x)  # the network was trained with the embedding of atom type 0 only
     rows = 1 if config.data.neighbors is None else graph.num_nodes or 0
     part = Data(x=x, edge_index=graph.edge_index, y=torch.zeros(rows))
-    if edge_attr is not None and task.edge_channels is not None:
-        part.edge_attr = edge_attr.float()
-    elif edge_attr is not None and task.edge_tokens is not None:
-        part.edge_attr = edge_attr
+    if edge_attr is not None and (task.edge_channels, task.edge_tokens) != (None, None):
+        part.edge_attr = edge_attr if task.edge_channels is None else edge_attr.float()
     if task.encodings:
         part.rwse = random_walks(part, task.encodings)
     return part
@@ -308,10 +302,8 @@ def _loader(graphs: list[Data], config: Config) -> Any:
 def _columns_of_split(data: RunData, split: str, loader: Any) -> Places:
     r"""Returns columns with what names each graph of a split."""
     user = data.user
-    if user is None:
-        return {"graph": list(range(loader.size))}
-    if user.nodes is not None:
-        return {"graph": [0]}
+    if user is None or user.nodes is not None:
+        return {"graph": list(range(loader.size if user is None else 1))}
     numbers = user_splits(data.config, user)[split].tolist()
     if not user.rows:
         return {"graph": numbers}
@@ -319,16 +311,17 @@ def _columns_of_split(data: RunData, split: str, loader: Any) -> Places:
     return {"row": [user.rows[number] for number in numbers], "smiles": smiles}
 
 
-def _rows(task: Task, batch: Any, first: int) -> list[Tensor]:
-    r"""Returns the graph of each row of the predictions of a batch, whose first graph has a number,
-    and its node or the ends of its edge."""
+def _rows(task: Task, batch: Any, first: int) -> dict[str, Tensor]:
+    r"""Returns the graph of each row of a batch, and its node or the ends of its edge."""
     if task.level == "graph":
-        return [torch.arange(batch.num_graphs) + first]
+        return {"graph": torch.arange(batch.num_graphs) + first}
     if "mask" in batch:  # of one graph
-        nodes = batch.n_id if "n_id" in batch else torch.arange(batch.num_nodes)
-        return [torch.zeros_like(nodes[batch.mask]), nodes[batch.mask]]
+        nodes = (batch.n_id if "n_id" in batch else torch.arange(batch.num_nodes))[batch.mask]
+        return {"graph": torch.zeros_like(nodes), "node": nodes}
     if task.level == "node":
-        return [batch.batch + first, torch.arange(batch.num_nodes) - batch.ptr[batch.batch]]
+        node = torch.arange(batch.num_nodes) - batch.ptr[batch.batch]
+        return {"graph": batch.batch + first, "node": node}
     source, target = batch.edge_index[0], batch.edge_index[1]
     graph = batch.batch[source]
-    return [graph + first, source - batch.ptr[graph], target - batch.ptr[graph]]
+    first_node = batch.ptr[graph]
+    return {"graph": graph + first, "source": source - first_node, "target": target - first_node}

@@ -13,17 +13,15 @@ from fognn.data.opening import is_python_name
 from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import RunData, data_fingerprint, joint_fingerprint
-from fognn.training.environment import device_of
-from fognn.training.loop import fit_one
+from fognn.training.environment import device_of, on_ranks
+from fognn.training.loop import show, train_run
 from fognn.training.objective import LOWER_IS_BETTER
-from fognn.training.progress import show
 from fognn.training.run_folder import (
     Result,
     RunFolder,
     Scores,
     check_folder,
     epoch_scores,
-    finished,
     read_metrics,
     summarise,
 )
@@ -68,16 +66,17 @@ def fit(
         if is_python_name(config.data.name) or is_python_name(config.model.name):
             command = f"fognn.train(data, model, seed={config.seed}, ...), with the same objects"
     check_folder(folder, config, longer=True)
-    done = None if again else finished(folder, config)
-    if done is not None:
+    if (folder / "result.json").exists() and not again:
+        done, before = Result.read(folder), Config.read(folder / "config.yaml")
         there = is_user_data(config.data) and (data or Path(config.data.name).exists())
-        if there and done.fingerprint not in ("", data_fingerprint(config, data)):
-            raise ValueError(
-                f"data {config.data.name!r} have changed since the run in {folder} was finished: "
-                "name another folder, or train it anew (--again)"
-            )
-        show(f"fognn: already finished in {folder}; --again trains it anew")
-        return done
+        if before.training.epochs >= config.training.epochs or done.stopped == "rate":
+            if there and done.fingerprint not in ("", data_fingerprint(config, data)):
+                raise ValueError(
+                    f"data {config.data.name!r} have changed since the run in {folder} was "
+                    "finished: name another folder, or train it anew (--again)"
+                )
+            show(f"fognn: already finished in {folder}; --again trains it anew")
+            return done
     # Before the folder is created.
     device_of(config.machine.device)
     opened = RunData(config, data)
@@ -85,23 +84,18 @@ def fit(
         check_user_data(part, opened.user)
     if logger is not None:
         checks.one_of("train", "logger", logger, ("tensorboard",))
-    rest: dict[str, Any] = {"data": opened.user, "module": module, "command": command}
+    rest: dict[str, Any] = {"module": module, "command": command}
     rest |= {"quiet": quiet, "logger": logger, "again": again}
     if not opened.folds:
-        return fit_one(config, folder, **rest)
+        return on_ranks(config, train_run, data=opened, folder=folder, **rest)
     untrained_model(config, opened.task, module)  # raises for an invalid setting
-    return _fit_folds(config, folder, opened.folds, **rest)
-
-
-def _fit_folds(config: Config, folder: Path, folds: list[Config], **rest: Any) -> Result:
-    r"""Trains all folds, each in a folder of its own. The folder of the run has their mean."""
-    with RunFolder(folder, config, rest["again"]) as run:
+    with RunFolder(folder, config, again) as run:
         run.extend(config)
         results = []
-        for fold, part in enumerate(folds, 1):
-            results.append(fit(part, folder / f"fold-{fold}", **rest))
+        for fold, part in enumerate(opened.folds, 1):
+            results.append(fit(part, folder / f"fold-{fold}", data=opened.user, **rest))
             run.log(f"fold {fold}: {results[-1]}")
-        result, history = _mean_result(config, folder, rest["command"], results)
+        result, history = _mean_result(config, folder, command, results)
         run.write_metrics(history)
         result.save()
         run.log(str(result))

@@ -3,6 +3,7 @@ r"""The run folder: its lock, its files, and the result in ``result.json``."""
 import math
 import statistics
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,10 +26,8 @@ Scores = dict[str, dict[str, _Number]]
 
 
 class Result(BaseModel):
-    r"""The result of a finished run, with its scores in :attr:`metrics`.
-
-    The best epoch is the one with the best validation metric over items. The test split is
-    evaluated after the training. Training scores are accumulated while the weights change."""
+    r"""The result of a finished run, with its scores in :attr:`metrics`. The best epoch is the one
+    with the best validation metric over items. Training scores are those of weights that change."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
 
@@ -103,12 +102,11 @@ class Result(BaseModel):
             raise ValueError(
                 f"{path} is not a valid result ({first_problem(error)}): remove it and train again"
             ) from error
-        return read.model_copy(update={"folder": Path(folder)})
+        return read.model_copy(update={"folder": path.parent})
 
     def __str__(self) -> str:
         unit = " %" if "accuracy" in self.metric else ""
-        split = "val" if self.test is None else "test"
-        scores = self.val if self.test is None else self.test
+        split, scores = ("val", self.val) if self.test is None else ("test", self.test)
         parts = []
         for at in ("last", "best"):
             within = f" ± {scores[at]['interval']:.2f}" if "interval" in scores[at] else ""
@@ -155,17 +153,15 @@ def summarise(
 
 def epoch_scores(row: dict[str, Any], metric: str, split: str) -> dict[str, float]:
     r"""Returns the scores of a split from a row of ``metrics.csv``."""
-    names = {"loss": "loss", "batches": f"{metric}_batches", "items": f"{metric}_items"}
-    return {name: row[f"{split}_{column}"] for name, column in names.items()}
+    over = {kind: row[f"{split}_{metric}_{kind}"] for kind in ("batches", "items")}
+    return {"loss": row[f"{split}_loss"]} | over
 
 
-class RunFolder:
-    r"""The folder of a run, which one process at a time can open; a context manager. With
-    :obj:`again`, what it has of the run is removed."""
+class RunFolder(AbstractContextManager["RunFolder"]):
+    r"""The folder of a run, locked for one process; with :obj:`again`, an old run is removed."""
 
     def __init__(self, path: Path, config: Config, again: bool = False) -> None:
         self.path, self.config_file = path, path / "config.yaml"
-        self.last, self.best = path / "last.ckpt", path / "best.ckpt"
         check_folder(path, config, longer=True)
         path.mkdir(parents=True, exist_ok=True)
         self.lock = FileLock(path / ".lock")
@@ -181,18 +177,15 @@ class RunFolder:
         if not self.config_file.exists():
             _write(self.config_file, config.to_yaml())
 
-    def __enter__(self) -> "RunFolder":
-        return self
-
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if isinstance(error, TrainingError | Stopped):
             self.log(str(error))
         self.lock.release()
 
     def extend(self, config: Config) -> None:
-        r"""Gives the run more epochs, if ``config`` has more. The result is removed first: a kill
-        in between leaves an interrupted run."""
+        r"""Gives the run more epochs, if ``config`` has more."""
         if Config.read(self.config_file).training.epochs < config.training.epochs:
+            # First: a kill in between leaves an interrupted run.
             (self.path / "result.json").unlink(missing_ok=True)
             _write(self.config_file, config.to_yaml())
 
@@ -203,8 +196,7 @@ class RunFolder:
 
     def write_metrics(self, history: list[dict[str, Any]]) -> None:
         r"""Writes ``metrics.csv``, one line for each epoch."""
-        text = pd.DataFrame(history).to_csv(index=False, na_rep="nan")
-        _write(self.path / "metrics.csv", text)
+        _write(self.path / "metrics.csv", pd.DataFrame(history).to_csv(index=False, na_rep="nan"))
 
 
 def _write(path: Path, text: str) -> None:
@@ -216,35 +208,23 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
     r"""Raises unless the folder is new, empty or the folder of this run; with :obj:`longer`, also
     of one with fewer epochs, unless the learning rates depend on their number."""
     if not (path / "config.yaml").exists():
-        # A run that was killed before it wrote its first file may have left some.
-        names = [part.name for part in path.glob("*")]
-        foreign = [name for name in names if not name.startswith((".tmp-", ".lock"))]
-        if foreign:
-            raise ValueError(
-                f"folder must be new, empty or of this run, got {str(path)!r}, which has "
-                f"{foreign[0]!r} and no config.yaml"
-            )
+        for part in path.glob("*"):
+            # A run that was killed before it wrote its first file may have left some.
+            if not part.name.startswith((".tmp-", ".lock")):
+                raise ValueError(
+                    f"folder must be new, empty or of this run, got {str(path)!r}, which has "
+                    f"{part.name!r} and no config.yaml"
+                )
         return
     there = Config.read(path / "config.yaml")
     extends = there.training.epochs < config.training.epochs and there.training.schedule != "cosine"
     if longer and extends:
         there = there.with_values({"training.epochs": config.training.epochs})
-    differences = there.differences(config)
-    if differences:
+    if differences := there.differences(config):
         raise ValueError(
             f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, in the folder "
             "and as requested): name another folder"
         )
-
-
-def finished(path: Path, config: Config) -> Result | None:
-    r"""Returns the result of a run that has no epoch left to train: it had as many as requested, or
-    its learning rate has stopped it. Otherwise :obj:`None`."""
-    if not (path / "result.json").exists():
-        return None
-    result = Result.read(path)
-    fewer = Config.read(path / "config.yaml").training.epochs < config.training.epochs
-    return None if fewer and result.stopped != "rate" else result
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

@@ -25,13 +25,10 @@ _LOSSES = {
 
 
 def is_user_data(data: DataConfig) -> bool:
-    r"""Returns whether the data are a file, folder or Python object of the user or a dataset of
-    PyG, and not a dataset of the paper."""
+    r"""Returns whether the data are the user's or a dataset of PyG, and not one of the paper."""
     name = data.name
-    is_file = (
-        is_csv(name) or name.lower().endswith((".pt", ".npz")) or "/" in name or os.sep in name
-    )
-    return is_file or is_pyg_name(name) or is_python_name(name)
+    graphs = name.lower().endswith((".pt", ".npz")) or "/" in name or os.sep in name
+    return graphs or is_csv(name) or is_pyg_name(name) or is_python_name(name)
 
 
 def user_data_name(data: DataConfig) -> str:
@@ -42,15 +39,8 @@ def user_data_name(data: DataConfig) -> str:
 
 def open_data(config: DataConfig) -> UserData:
     r"""Opens the user's file, folder or dataset of PyG that a run names."""
-    return open_user_data(
-        config.name,
-        smiles=config.smiles,
-        target=config.target,
-        split_column=config.split_column,
-        task=config.task,
-        skip_bad=config.skip_bad,
-        folder=config.folder,
-    )
+    names = ("smiles", "target", "split_column", "task", "skip_bad", "folder")
+    return open_user_data(config.name, **{name: getattr(config, name) for name in names})
 
 
 def user_splits(config: DataConfig, data: UserData) -> dict[str, Tensor]:
@@ -59,14 +49,16 @@ def user_splits(config: DataConfig, data: UserData) -> dict[str, Tensor]:
 
 
 def user_task(config: DataConfig, data: UserData) -> Task:
-    r"""Returns the task of the graphs: integers are tokens (inputs) and classes (targets),
-    floating point numbers are features and values. Values are standardised by the training
-    split."""
+    r"""Returns the task of the graphs, with values that are standardised by the training split:
+    integers are tokens and classes, floating point numbers are features and values."""
     targets = data.targets
     scale: dict[str, Any] = {}
     if targets.kind == "values":
-        y = data.targets_of(user_splits(config, data)["train"])
-        scale = _scale(y.reshape(len(y), -1).to(torch.float64))
+        y = data.targets_of(user_splits(config, data)["train"]).double()
+        known = [column[~column.isnan()] for column in torch.atleast_2d(y.t())]
+        scale["mean"] = tuple(float(column.mean()) for column in known)
+        # Targets that are all equal have no spread, and any unit will do.
+        scale["std"] = tuple(statistics.pstdev(column.tolist()) or 1.0 for column in known)
     return Task(
         data.level,
         targets.columns,
@@ -86,12 +78,9 @@ def user_objective(config: DataConfig, data: UserData) -> dict[str, str]:
     if data.targets.kind == "values":
         return {"loss": "l1", "metric": "mae"}
     yes_no = data.targets.kind == "yes/no"
-    two = yes_no or data.targets.columns == 2
-    ranked = two and not _constant_split(config, data)
-    return {
-        "loss": "bce" if yes_no else "cross_entropy",
-        "metric": "roc_auc" if ranked else "accuracy",
-    }
+    ranked = (yes_no or data.targets.columns == 2) and not _constant_split(config, data)
+    loss = "bce" if yes_no else "cross_entropy"
+    return {"loss": loss, "metric": "roc_auc" if ranked else "accuracy"}
 
 
 def check_user_data(config: Config, data: UserData | None) -> None:
@@ -129,18 +118,10 @@ def check_user_data(config: Config, data: UserData | None) -> None:
 def _constant_split(config: DataConfig, data: UserData) -> str:
     r"""Returns the first split in which no column has two different targets, if there is one."""
     for split, items in user_splits(config, data).items():
-        y = data.targets_of(items)
-        y = y.unsqueeze(1) if y.dim() == 1 else y  # of edges, more than items
-        if all(len(column[~column.isnan()].unique()) < 2 for column in y.t()):
+        columns = torch.atleast_2d(data.targets_of(items).t())
+        if all(len(column[~column.isnan()].unique()) < 2 for column in columns):
             return split
     return ""
-
-
-def _scale(y: Tensor) -> dict[str, Any]:
-    known = [column[~column.isnan()] for column in y.t()]
-    # Targets that are all equal have no spread, and any unit will do.
-    std = tuple(statistics.pstdev(column.tolist()) or 1.0 for column in known)
-    return {"mean": tuple(float(column.mean()) for column in known), "std": std}
 
 
 def _inputs(data: UserData, kind: str, name: str) -> dict[str, Any]:
@@ -160,7 +141,6 @@ def _inputs(data: UserData, kind: str, name: str) -> dict[str, Any]:
             f"{data.name}: {name} of integers must not be negative, got {least}: number the tokens "
             "from 0, or give floating point values"
         )
-    wide = [value.unsqueeze(1) if value.dim() == 1 else value for value in values]
-    columns = zip(*(value.t() for value in wide), strict=True)
+    columns = zip(*(torch.atleast_2d(value.t()) for value in values), strict=True)
     tokens = tuple(count_values(data.name, name, column) for column in columns)
     return {f"{kind}_tokens": tokens if len(tokens) > 1 else tokens[0]}

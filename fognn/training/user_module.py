@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import Module, Parameter
+from torch.nn import Module
 from torch.nn.parameter import is_lazy
 from torch_geometric.data import Data
 
@@ -24,10 +24,9 @@ _INTERNAL = set(vars(Module()))
 
 
 def module_name(module: Module, keep_weights: bool = False, folder_named: bool = False) -> str:
-    r"""Returns the name of a network in a run, with a hash of all that defines the run: the source
-    of the classes that are not torch's, PyG's or fognn's, their attributes, and the weights that
-    the seed does not set anew, which are all with :obj:`keep_weights`. A network without source can
-    be told from others only by a folder that the user names."""
+    r"""Returns the name of a network in a run, with a hash of what defines it: the source of the
+    user's classes, their attributes, and the weights that the seed does not set anew. A network
+    without source can be told from others only by a folder that the user names."""
     if not isinstance(module, Module):
         got = f"the class {module.__name__}" if isinstance(module, type) else repr(module)
         raise ValueError(f"train: model must be a name or a torch.nn.Module, got {got}")
@@ -57,8 +56,7 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
 
 
 def untrained_module(module: Module, task: Task | None, settings: dict[str, Any]) -> "GivenNet":
-    r"""Returns a copy of a user's network, initialised with torch's current seed, or with the
-    setting ``keep_weights`` as it is."""
+    r"""Returns a copy of a user's network, initialised unless it has ``keep_weights``."""
     if task is None:
         raise ValueError("train: model must be the name of a network for few-shot images")
     for key in settings.keys() - {"keep_weights"}:
@@ -115,9 +113,8 @@ def _source(thing: Any, seen: set[Any]) -> Iterator[str]:
     yield inspect.getsource(thing)
     found = inspect.getclosurevars(thing)
     for name, value in sorted({**found.globals, **found.nonlocals}.items()):
-        if isinstance(value, FunctionType | type):
-            yield from _source(value, seen)
-        elif isinstance(value, int | float | str | tuple):
+        yield from _source(value, seen)
+        if isinstance(value, int | float | str | tuple):
             yield f"{name} {value!r}"
 
 
@@ -126,7 +123,7 @@ def _of_library(thing: Any) -> bool:
 
 
 def _content(value: Any) -> str:
-    if isinstance(value, Tensor | Parameter):
+    if isinstance(value, Tensor):
         array = value.detach().cpu().contiguous().flatten()
         data = array.view(torch.uint8).numpy().tobytes() if array.numel() else b""
         return f"{list(value.shape)} {value.dtype} {hashlib.sha256(data).hexdigest()}"
@@ -138,8 +135,7 @@ class GivenNet(Module):
 
     def __init__(self, module: Module, task: Task) -> None:
         super().__init__()
-        self.module = module
-        self.task = task
+        self.module, self.task = module, task
         self.names = list(inspect.signature(module.forward).parameters)
         self.takes_data = len(self.names) == 1 and self.names[0] not in ("x", "edge_index")
 
@@ -162,9 +158,8 @@ class GivenNet(Module):
         else:
             values["batch_size"] = batch_size
             out = self.module(**{name: values[name] for name in self.names if name in values})
-        columns = self.task.out_channels
         rows = {"graph": batch_size or 1, "node": x.size(0), "edge": edge_index.size(1)}
-        shape = [rows[self.task.level], columns]
+        shape = [rows[self.task.level], self.task.out_channels]
         found = list(out.shape) if isinstance(out, Tensor) else type(out).__name__
         if found != shape and [*found, 1] != shape:
             raise ValueError(

@@ -23,8 +23,8 @@ from fognn.experiments.tables import Run
 from fognn.models import count_parameters
 from fognn.models.registry import new_model
 from fognn.nn import WithFOG
+from fognn.training.config import assignments
 from fognn.training.data import task_of
-from fognn.training.settings import assignments
 from fognn.training.user_data import open_data
 
 SHORT: dict[str, Any] = {"epochs": 2, "threads": 1, "quiet": True, "rates": [0.01]}

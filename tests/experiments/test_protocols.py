@@ -14,8 +14,8 @@ from fognn.experiments.tables import TABLES, plan, runs_of
 from fognn.models import list_models
 from fognn.training import TrainingConfig
 from fognn.training.checkpoint import untrained_model
+from fognn.training.config import assignments
 from fognn.training.data import PLAIN_ZINC, task_of
-from fognn.training.settings import assignments
 
 ROWS = rows()
 MODELS = [name for name in list_models() if not name.startswith("fewshot-")]

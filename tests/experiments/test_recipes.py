@@ -17,8 +17,8 @@ from fognn.experiments.tables import runs_of
 from fognn.models import count_parameters
 from fognn.models.registry import new_model
 from fognn.training import Config
+from fognn.training.config import assignments
 from fognn.training.data import task_of
-from fognn.training.settings import assignments
 
 
 def size_of(config: Config) -> int:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fognn.training import Config, DataConfig, MachineConfig, ModelConfig, TrainingConfig
-from fognn.training.config import SECTIONS, setting_help, setting_name
-from fognn.training.settings import assignments
+from fognn.training.config import SECTIONS, assignments, setting_help, setting_name
 
 BASE = Config(DataConfig("ZINC"), ModelConfig("gcn", {"channels": 8}), TrainingConfig("l1", "mae"))
 

@@ -180,7 +180,7 @@ def test_episodes_of_the_real_splits_have_no_class_in_common(real_data: Path, na
     for split in SPLITS:
         loader = open_split(protocol(name, "gnn", 0, {"data.folder": str(real_data)}), split)
         assert isinstance(loader, EpisodeLoader)
-        sets = [loader.images.classes[c] for n in range(300) for c in classes_of(loader, n)]
+        sets = [loader.drawn.images.classes[c] for n in range(300) for c in classes_of(loader, n)]
         seen[split] = {re.sub("/rot[0-9]+$", "", label) for label in sets}
         assert len(seen[split]) > 15
     assert not seen["train"] & seen["val"]
@@ -190,7 +190,7 @@ def test_episodes_of_the_real_splits_have_no_class_in_common(real_data: Path, na
 def classes_of(loader: EpisodeLoader, number: int) -> list[int]:
     """The classes of an episode, of its support images and of its queries."""
     episode = loader.drawn.episode(number)
-    labels = loader.images.labels
+    labels = loader.drawn.images.labels
     assert torch.equal(labels[episode.support], episode.classes[episode.support_labels])
     assert torch.equal(labels[episode.query], episode.classes[episode.query_labels])
     return episode.classes.tolist()
@@ -242,7 +242,8 @@ def episodes(loader: EpisodeLoader, epoch: int = 0) -> list[list[tuple[int, ...]
 
 
 def loader(train: bool, tasks: int = 8, seed: int = 0, *ranks: int) -> EpisodeLoader:
-    return EpisodeLoader(numbered(20, 10), DATA, tasks, 4, seed, train, *ranks)
+    drawn = Episodes(numbered(20, 10), DATA.n_way, DATA.k_shot, DATA.n_query, seed)
+    return EpisodeLoader(drawn, tasks, 4, train, *ranks)
 
 
 def test_training_never_sees_an_episode_twice() -> None:

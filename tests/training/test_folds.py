@@ -26,7 +26,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Writes the files of a trained fold at once, from a table of validation scores."""
     options: dict[str, Any] = {"table": TABLE, "test": False, "breaks": 0, "called": []}
 
-    def fit_one(config: Config, folder: Path, **_: Any) -> Result:
+    def on_ranks(config: Config, function: Any, folder: Path, **_: Any) -> Result:
         number = config.data.fold or 0
         options["called"].append(number)
         if number == options["breaks"]:
@@ -47,7 +47,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         result.save()
         return result
 
-    monkeypatch.setattr(run, "fit_one", fit_one)
+    monkeypatch.setattr(run, "on_ranks", on_ranks)
     monkeypatch.setattr(run, "untrained_model", lambda *_: None)
     return options
 

@@ -67,7 +67,7 @@ def test_training_does_not_touch_the_callers_random_numbers(tmp_path: Path) -> N
 
 def test_a_finished_run_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = fit(tiny(), tmp_path / "run", quiet=True)
-    monkeypatch.setattr(loop, "_train", None)
+    monkeypatch.setattr(loop, "untrained_model", None)
     assert fit(tiny(), tmp_path / "run", quiet=True) == first
 
 

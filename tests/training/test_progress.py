@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from tiny_runs import tiny
 
-from fognn.training.progress import show_epoch
+from fognn.training.loop import show_epoch
 
 ROW: dict[str, Any] = {
     "epoch": 4,
