@@ -18,14 +18,14 @@ from fognn.utils import checks
 from fognn.utils.errors import FileError
 
 ZINC_FILE = "zinc/zinc12k.npz"
-_IMDB = "imdb_multi/IMDBMULTI.txt"
 _SPLITS = ("train", "val", "test")
 _K = 25  # neighbours of a point of TSP
 
 
 class ZINC(SplitDataset):
     r"""The 12,000 molecules of ZINC of the `"Benchmarking Graph Neural Networks"
-    <https://arxiv.org/abs/2003.00982>`_ paper, and their penalised logP.
+    <https://arxiv.org/abs/2003.00982>`_ paper, 10,000 to train on and 1,000 each to validate and
+    test, and their penalised logP.
 
     Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 27 in the order of
     :obj:`fognn.data.ATOMS`), :obj:`edge_index` (both directions, sorted by target, then
@@ -37,15 +37,10 @@ class ZINC(SplitDataset):
     another order of atoms; they are pickles, which PyG runs.
 
     Args:
-        root (str or Path, optional): The folder for processed files. (default: a folder in the
-            cache)
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 1,000 and
-            1,000 molecules. (default: :obj:`"train"`)
         without_node_features (bool, optional): If :obj:`True`, every atom is token 0, as in the
             paper's study of limitations: molecules differ in their bonds only.
             (default: :obj:`False`)
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        **kwargs (optional): As in :class:`PATTERN`.
+        root, split, data, **kwargs (optional): As in :class:`PATTERN`.
     """
 
     def __init__(
@@ -66,30 +61,19 @@ class ZINC(SplitDataset):
 
     def read(self) -> tuple[Tensors, Tensors]:
         graphs: Iterable[Data]
-        if self._path is not None:
-            graphs = _zinc_graphs(self._path, self.split)
-        else:
+        if self._path is None:
             graphs = open_zinc(self.split, self._folder)
-        tensors, slices = flatten(
-            Data(
-                x=graph.x.reshape(-1).long(),
-                edge_index=graph.edge_index,
-                edge_attr=graph.edge_attr.long(),
-                y=graph.y.float().reshape(1),
-            )
-            for graph in graphs
-        )
+        else:
+            names = ("n", "e", "x", "edge_index", "edge_attr", "y")
+            arrays = read_npz(self._path, (f"{self.split}_{name}" for name in names))
+            flat = dict(zip(names, map(torch.from_numpy, arrays), strict=True))
+            where = f"{self._path}, {self.split}"
+            graphs = check_graphs(where, separated(where, flat | {"y_level": "graph"}))
+        tensors, slices = flatten(graphs)
+        tensors["x"] = tensors["x"].reshape(-1)  # PyG's tokens are [N, 1]
         if self._without_node_features:
-            tensors["x"] = torch.zeros_like(tensors["x"])
+            tensors["x"].zero_()
         return tensors, slices
-
-
-def _zinc_graphs(path: Path, split: str) -> list[Data]:
-    names = ("n", "e", "x", "edge_index", "edge_attr", "y")
-    arrays = read_npz(path, (f"{split}_{name}" for name in names))
-    flat = dict(zip(names, map(torch.from_numpy, arrays), strict=True))
-    where = f"{path}, {split}"
-    return check_graphs(where, separated(where, flat | {"y_level": "graph"}))
 
 
 class TSP(SplitDataset):
@@ -106,18 +90,12 @@ class TSP(SplitDataset):
     The graphs are read from :obj:`tsp/tsp_{split}.npz` in the data folder or the cache, with the
     number of points of each instance :obj:`n`, all coordinates :obj:`c` and all tours :obj:`t`, in
     visiting order. If it is not there, the published graphs of
-    :class:`~torch_geometric.datasets.GNNBenchmarkDataset` are downloaded.
-
-    .. note::
-        The tours and the splits of the published graphs are others: see the page *Data*.
+    :class:`~torch_geometric.datasets.GNNBenchmarkDataset` are downloaded, whose tours and splits
+    are others: see the page *Data*.
 
     Args:
-        root (str or Path, optional): The folder for processed files. (default: a folder in the
-            cache)
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 1,000 and
-            1,000 graphs. (default: :obj:`"train"`)
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        **kwargs (optional): As in :class:`PATTERN`.
+        root, split, data, **kwargs (optional): As in :class:`PATTERN`; the splits have 10,000,
+            1,000 and 1,000 graphs.
     """
 
     def __init__(
@@ -150,12 +128,9 @@ class TSP(SplitDataset):
 def neighbour_graph(
     coordinates: NDArray[np.float32], tour: NDArray[Any], k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.bool_]]:
-    r"""Joins each point to its :obj:`k` nearest others and marks the edges of a tour.
-
-    Of two others at the same distance the one with the lower number is nearer. Returns
-    :obj:`edge_index`, sorted by target, then source, the distances, and whether the tour uses the
-    edge.
-    """
+    r"""Joins each point to its :obj:`k` nearest others; of two at the same distance the one with
+    the lower number is nearer. Returns :obj:`edge_index`, sorted by target, then source, the
+    distances, and whether a tour uses the edge."""
     n = len(coordinates)
     wide = coordinates.astype(np.float64)
     squares = (wide[:, None, 0] - wide[:, 0]) ** 2 + (wide[:, None, 1] - wide[:, 1]) ** 2
@@ -204,18 +179,14 @@ class IMDBMulti(SplitDataset):
     downloaded if it is not there.
 
     Args:
-        root (str or Path, optional): The folder for processed files. (default: a folder in the
-            cache)
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-        **kwargs (optional): :obj:`transform` and :obj:`pre_transform` of
-            :class:`~torch_geometric.data.InMemoryDataset`.
+        root, data, **kwargs (optional): As in :class:`PATTERN`.
     """
 
     def __init__(
         self, root: str | Path | None = None, data: str | Path | None = None, **kwargs: Any
     ) -> None:
         self._folder = data
-        self._path = fetch(_IMDB, data)
+        self._path = fetch("imdb_multi/IMDBMULTI.txt", data)
         super().__init__(root, "imdb_multi", f"text-{file_stamp(self._path)}-v1", **kwargs)
 
     def read(self) -> tuple[Tensors, Tensors]:
@@ -223,12 +194,12 @@ class IMDBMulti(SplitDataset):
 
     def folds(self) -> list[tuple[Tensor, Tensor]]:
         r"""Returns the ten folds that come with the text file: indices to train and to test on."""
-        folds = range(1, 11)
-        return [(self._fold_part("train", fold), self._fold_part("test", fold)) for fold in folds]
 
-    def _fold_part(self, part: str, fold: int) -> Tensor:
-        path = fetch(f"imdb_multi/10fold_idx/{part}_idx-{fold}.txt", self._folder)
-        return torch.from_numpy(np.loadtxt(path, dtype=np.int64))
+        def read(part: str, fold: int) -> Tensor:
+            path = fetch(f"imdb_multi/10fold_idx/{part}_idx-{fold}.txt", self._folder)
+            return torch.from_numpy(np.loadtxt(path, dtype=np.int64))
+
+        return [(read("train", fold), read("test", fold)) for fold in range(1, 11)]
 
 
 def _read_text(path: Path) -> Iterator[Data]:

@@ -51,19 +51,15 @@ class DatasetInfo:
 
 _TABLE = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))
 CATALOG = tuple(DatasetInfo(name, _CLASSES[name], **entry) for name, entry in _TABLE.items())
+_BY_NAME = {entry.name.lower().replace("-", ""): entry for entry in CATALOG}
 
 
 def dataset_info(name: str) -> DatasetInfo:
     r"""Returns the entry of a name, in any case, with or without its hyphens."""
-    for entry in CATALOG:
-        if _plain(entry.name) == _plain(name):
-            return entry
-    known = ", ".join(entry.name for entry in CATALOG)
-    raise ValueError(f"name must be one of {known}, got {name!r}")
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
+    plain = name.lower().replace("-", "").replace("_", "")
+    if plain not in _BY_NAME:
+        raise ValueError(f"name must be one of {', '.join(_TABLE)}, got {name!r}")
+    return _BY_NAME[plain]
 
 
 def where(entry: DatasetInfo, data: str | Path | None = None) -> str:

@@ -56,20 +56,18 @@ class Episodes:
         checks.int_in_range("Episodes", "seed", seed, 0)
         self.images, self.seed = images, seed
         self.n_way, self.k_shot, self.n_query = n_way, k_shot, n_query
-        labels = images.labels
-        self.classes, place, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
-        if self.classes.numel() < n_way:
+        self.classes, place, sizes = images.labels.unique(return_inverse=True, return_counts=True)
+        if len(sizes) < n_way:
             raise ValueError(
-                f"Episodes: n_way must be at most the number of classes, {self.classes.numel()}, "
-                f"got {n_way}"
+                f"Episodes: n_way must be at most the number of classes, {len(sizes)}, got {n_way}"
             )
         needed = k_shot + -(-n_query // n_way)
         small = int(sizes.argmin())
         if sizes[small] < needed:
+            name = images.classes[int(self.classes[small])]
             raise ValueError(
-                f"Episodes: class {images.classes[int(self.classes[small])]} has "
-                f"{int(sizes[small])} images, but k_shot={k_shot} and n_query={n_query} in {n_way} "
-                f"classes need {needed} of each"
+                f"Episodes: class {name} has {int(sizes[small])} images, but k_shot={k_shot} and "
+                f"n_query={n_query} in {n_way} classes need {needed} of each"
             )
         self.members = torch.argsort(place, stable=True).split(sizes.tolist())
 
@@ -86,22 +84,14 @@ class Episodes:
             query.append(drawn[self.k_shot :])
             labels += [label] * queries
         support_labels = torch.arange(self.n_way).repeat_interleave(self.k_shot)
-        return Episode(
-            torch.cat(support),
-            support_labels,
-            torch.cat(query),
-            torch.tensor(labels),
-            self.classes[ways],
-        )
+        shown, asked = torch.cat(support), torch.cat(query)
+        return Episode(shown, support_labels, asked, torch.tensor(labels), self.classes[ways])
 
     def tasks(self, batch: Sequence[Episode]) -> Tasks:
         r"""Returns the images of some episodes."""
         support, labels, query, query_labels, _ = map(torch.stack, zip(*batch, strict=True))
-        return Tasks(self._read(support), labels, self._read(query), query_labels)
-
-    def _read(self, numbers: Tensor) -> Tensor:
-        images = self.images.read(numbers.flatten())
-        return images.view(*numbers.shape, *images.shape[1:])
+        read = self.images.read
+        return Tasks(read(support), labels, read(query), query_labels)
 
 
 def _order(philox: np.random.Philox, size: int) -> Tensor:

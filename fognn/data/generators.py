@@ -73,21 +73,19 @@ def _threshold(probability: float) -> np.uint32:
 
 
 def _table(blocks: int, p: float, q: float) -> NDArray[np.uint32]:
-    table = np.full((blocks, blocks), _threshold(q), dtype=np.uint32)
-    np.fill_diagonal(table, _threshold(p))
-    return table
+    return np.where(np.eye(blocks, dtype=bool), _threshold(p), _threshold(q))
 
 
 def _joined(graphs: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]) -> Graphs:
     r"""Joins the tokens, labels and adjacency matrices of graphs."""
-    small = [(x.astype(np.uint8), y.astype(np.uint8)) for x, y, _ in graphs]
-    edges = [np.stack(adjacency.nonzero())[::-1].astype(np.uint8) for _, _, adjacency in graphs]
+    tokens, labels, adjacency = zip(*graphs, strict=True)
+    edges = [np.stack(matrix.nonzero())[::-1].astype(np.uint8) for matrix in adjacency]
     return Graphs(
-        n=np.array([len(x) for x, _ in small], dtype=np.int64),
+        n=np.array([len(x) for x in tokens], dtype=np.int64),
         e=np.array([part.shape[1] for part in edges], dtype=np.int64),
-        x=np.concatenate([x for x, _ in small]),
+        x=np.concatenate(tokens, dtype=np.uint8, casting="unsafe"),
         edge_index=np.concatenate(edges, axis=1),
-        y=np.concatenate([y for _, y in small]),
+        y=np.concatenate(labels, dtype=np.uint8, casting="unsafe"),
     )
 
 
@@ -155,10 +153,8 @@ def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -
     :math:`b` has token :math:`b + 1`. The label is the block.
 
     Args:
-        split (str): As for :func:`generate_pattern`.
-        num_graphs (int, optional): As for :func:`generate_pattern`, and 1,000 graphs for
-            validation and for testing. (default: :obj:`None`)
-        seed (int, optional): The seed. (default: :obj:`0`)
+        split, num_graphs, seed: As for :func:`generate_pattern`, but 1,000 graphs for validation
+            and for testing.
     """
     num_graphs = _checked("CLUSTER", split, num_graphs, seed)
     table = _table(6, 0.55, 0.25)

@@ -58,8 +58,7 @@ def read_graphs(path: str | Path) -> list[Data]:
     path = user_path(path)
     files = [path]
     if path.is_dir():
-        shown = (file for file in path.iterdir() if not file.name.startswith("."))
-        files = sorted(file for file in shown if file.suffix.lower() in (".pt", ".npz"))
+        files = sorted(f for f in path.glob("[!.]*") if f.suffix.lower() in (".pt", ".npz"))
     elif not path.is_file() or path.suffix.lower() not in (".pt", ".npz"):
         raise FileError(f"{path} is not there: name a .pt or .npz file, or a folder of them")
     return check_graphs(str(path), [graph for file in files for graph in _graphs_in(file)])
@@ -100,15 +99,14 @@ def check_graphs(where: str, items: Sequence[Any]) -> list[Data]:
     if not len(items):
         raise ValueError(f"{where} must hold at least one graph, it holds none")
     graphs = [_checked(f"{where}, graph {number}", item) for number, item in enumerate(items)]
-    first = _form(graphs[0])
-    for number, graph in enumerate(graphs):
-        found = _form(graph)
-        for name in NAMES:
-            if first.get(name) != found.get(name):
-                raise ValueError(
-                    f"{where}, graph {number}: {name} must be {first.get(name, 'absent')} as in "
-                    f"graph 0, got {found.get(name, 'none')}"
-                )
+    for name in NAMES:
+        forms = [_form(graph, name) for graph in graphs]
+        number = next((n for n, form in enumerate(forms) if form != forms[0]), 0)
+        if number:
+            raise ValueError(
+                f"{where}, graph {number}: {name} must be {forms[0]} as in graph 0, got "
+                f"{forms[number]}"
+            )
     return graphs
 
 
@@ -116,14 +114,12 @@ def level_of(where: str, graphs: Sequence[Data]) -> str:
     r"""Returns whether a row of :obj:`y` belongs to a ``"graph"``, a ``"node"`` or an ``"edge"``,
     from the number of rows of each graph."""
     rows = [graph.y.size(0) for graph in graphs]
-    sizes = {
-        "graph": [1] * len(graphs),
-        "node": [graph.num_nodes for graph in graphs],
-        "edge": [graph.num_edges for graph in graphs],
-    }
-    for level, counts in sizes.items():
-        if rows == counts:
-            return level
+    if rows == [1] * len(graphs):
+        return "graph"
+    if rows == [graph.num_nodes for graph in graphs]:
+        return "node"
+    if rows == [graph.num_edges for graph in graphs]:
+        return "edge"
     raise ValueError(
         f"{where}: y must have one row for each graph, node or edge, got {rows[0]} rows for "
         f"{graphs[0].num_nodes} nodes and {graphs[0].num_edges} edges in graph 0"
@@ -163,8 +159,8 @@ def _checked(where: str, item: Any) -> Data:
 def _tensor(where: str, name: str, value: Any) -> Tensor:
     if isinstance(value, EdgeIndex):
         value = value.as_tensor()
-    if isinstance(value, int | float):
-        value = torch.tensor(value)
+    elif isinstance(value, int | float):
+        value = torch.tensor([value])
     if not isinstance(value, Tensor) or value.layout != torch.strided or value.is_complex():
         raise ValueError(f"{where}: {name} must be a dense tensor, got {type(value).__name__}")
     if name in MASKS:
@@ -173,11 +169,11 @@ def _tensor(where: str, name: str, value: Any) -> Tensor:
     return value.reshape(1) if value.dim() == 0 else value
 
 
-def _form(graph: Data) -> dict[str, str]:
-    r"""Returns what all graphs must have in common."""
-    values = {name: graph[name] for name in NAMES if name in graph}
-    form = {name: f"{value.dtype} {['*', *value.shape[1:]]}" for name, value in values.items()}
-    return form | {"edge_index": "edges"}
+def _form(graph: Data, name: str) -> str:
+    r"""Returns what an attribute must have in common in all graphs."""
+    if name == "edge_index" or name not in graph:
+        return "absent"
+    return f"{graph[name].dtype} {['*', *graph[name].shape[1:]]}"
 
 
 def _graphs_in(path: Path) -> list[Any]:

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from tqdm import tqdm
 
+from fognn.data.molecules import read_table
 from fognn.data.pack import random_order
-from fognn.data.smiles_csv import read_table
 from fognn.data.sources import DAMAGED, cache_dir, fetch, find
 from fognn.data.split_dataset import file_stamp, read_npz, stored
 from fognn.utils import checks
@@ -61,7 +61,7 @@ class ImageSet(Dataset[tuple[Tensor, int]]):
         return self.read(torch.arange(len(self))[index].reshape(1))[0], int(self.labels[index])
 
     def read(self, index: Tensor) -> Tensor:
-        r"""Returns images by number, :obj:`float` of shape :obj:`[len(index), C, H, W]`."""
+        r"""Returns images by number, :obj:`float` of shape :obj:`[*index.shape, C, H, W]`."""
         return self.images[index].contiguous().float().div_(255)
 
     def __repr__(self) -> str:
@@ -110,9 +110,7 @@ class MiniImageNet(ImageSet):
     84x84 by Lanczos' filter once and stored. Classes are numbered in the order of their names.
 
     Args:
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-            (default: :obj:`"train"`)
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
+        split, data (optional): As in :class:`CIFARFS`.
     """
 
     def __init__(self, split: str = "train", data: str | Path | None = None) -> None:
@@ -164,15 +162,13 @@ class Omniglot(ImageSet):
     :obj:`seed` decides here. Ink is 1 and paper is 0.
 
     Args:
-        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-            (default: :obj:`"train"`)
+        split, data (optional): As in :class:`CIFARFS`.
         validation (int, optional): The number of characters of the split :obj:`"val"`: the last
             ones of the 1,200, which are then not in :obj:`"train"`; 172 is common.
             (default: :obj:`0`)
         rotations (bool, optional): Whether rotated characters are further classes.
             (default: :obj:`True`)
         seed (int, optional): Decides which characters are in which split. (default: :obj:`0`)
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
     """
 
     def __init__(
@@ -294,24 +290,18 @@ def read_image(path: Path, size: int = 84, channels: int = 3) -> Tensor:
     if channels not in (1, 3):
         raise ValueError(f"read_image: channels must be 1 or 3, got {channels}")
     try:
-        with pillow.open(path) as opened:
-            image = ImageOps.exif_transpose(_eight_bits(pillow, opened)).convert("RGBA")
+        with pillow.open(path) as image:
+            if image.mode.startswith("I"):
+                # Pillow's convert() would cut off 16 bits at 255.
+                array = np.asarray(image, dtype=np.float64) / 256
+                image = pillow.fromarray(np.clip(array, 0, 255).astype(np.uint8))
+            image = ImageOps.exif_transpose(image).convert("RGBA")
     except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
         raise FileError(f"{path} must be an image that Pillow can read: {error}") from error
     lanczos = pillow.Resampling.LANCZOS
-    if channels == 3:
-        image = ImageOps.fit(image, (size, size), lanczos)
-    else:
-        image = ImageOps.pad(image, (size, size), lanczos, "white")
     paper = pillow.new("RGBA", (size, size), "white")
-    paper.alpha_composite(image)
-    array = np.array(paper.convert("RGB" if channels == 3 else "L"))
-    return torch.from_numpy(255 - array[None] if channels == 1 else array.transpose(2, 0, 1).copy())
-
-
-def _eight_bits(pillow: Any, image: Any) -> Any:
-    # Pillow's convert() would cut off 16 bits at 255.
-    if not image.mode.startswith("I"):
-        return image
-    array = np.asarray(image, dtype=np.float64) / 256
-    return pillow.fromarray(np.clip(array, 0, 255).astype(np.uint8))
+    if channels == 3:
+        paper.alpha_composite(ImageOps.fit(image, (size, size), lanczos))
+        return torch.from_numpy(np.array(paper.convert("RGB")).transpose(2, 0, 1).copy())
+    paper.alpha_composite(ImageOps.pad(image, (size, size), lanczos, "white"))
+    return torch.from_numpy(255 - np.array(paper.convert("L"))[None])

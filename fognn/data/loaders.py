@@ -33,22 +33,16 @@ class EpochLoader:
         self.epoch = epoch if self.shuffle else 0
 
     def order(self) -> Tensor:
-        r"""Returns the items of this rank in this epoch, in order.
-
-        Ranks share the order as in :class:`torch.utils.data.DistributedSampler`: it is extended by
-        its own beginning to a multiple of :obj:`world_size`, and rank :math:`r` takes every
-        :obj:`world_size`-th item, starting with the :math:`r`-th.
-        """
+        r"""Returns the items of this rank in this epoch, in order. Ranks share an epoch as in
+        :class:`torch.utils.data.DistributedSampler`, which fills up with the first items."""
         order = torch.arange(self.size)
         if self.shuffle:
             order = random_order(self.size, self.seed, self.epoch)
         samples = -(-self.size // self.world_size)
-        # Taken modulo the size, so that a world larger than the dataset works too.
         return order[(torch.arange(samples) * self.world_size + self.rank) % self.size]
 
     def __len__(self) -> int:
-        samples = -(-self.size // self.world_size)
-        return -(-samples // self.batch_size)
+        return -(-self.size // (self.world_size * self.batch_size))
 
     def __repr__(self) -> str:
         return (
@@ -111,13 +105,9 @@ class PackedGraph:
     def __init__(self, graph: Data) -> None:
         names = ("x", "edge_index", "edge_attr", "y", "rwse")
         self.data: Any = Data(**{name: graph[name] for name in names if name in graph})
-        self.data.num_nodes = graph.num_nodes
+        self.num_nodes = self.data.num_nodes = graph.num_nodes or 0
         self.pack = Pack([self.data])
         self.batch = self.pack.collate(torch.tensor([0]))
-
-    @property
-    def num_nodes(self) -> int:
-        return int(self.pack.num_nodes[0])
 
     def checked_mask(self, mask: Tensor) -> Tensor:
         if mask.dtype != torch.bool or mask.shape != (self.num_nodes,) or not mask.any():
@@ -171,8 +161,7 @@ class NeighborLoader(EpochLoader):
     the sums would be larger than those that the network was trained with.
 
     Args:
-        graph (PackedGraph): The graph.
-        mask (torch.Tensor): The nodes of the split, :obj:`bool` of shape ``[nodes]``.
+        graph, mask: As in :class:`FullGraphLoader`.
         neighbors (sequence of int): The largest number of neighbours in each hop; -1 for all.
         batch_size (int): Number of seeds in a batch.
         shuffle (bool, optional): If set to :obj:`True`, seeds are shuffled and neighbours sampled
@@ -198,20 +187,17 @@ class NeighborLoader(EpochLoader):
         super().__init__(self.seeds.numel(), batch_size, shuffle, seed, rank, world_size)
 
     def __iter__(self) -> Iterator[Any]:
-        for number, part in enumerate(self.seeds[self.order()].split(self.batch_size)):
-            yield self._batch(part, number)
-
-    def _batch(self, seeds: Tensor, number: int) -> Any:
-        key = (self.seed, self.epoch, number, self.rank)
-        nodes, edge_index, edges = self.sampler.sample(seeds, key)
         whole = self.graph.batch
-        rows = dict.fromkeys(("x", "y", "rwse"), nodes) | {"edge_attr": edges}
-        parts = {name: whole[name][index] for name, index in rows.items() if name in whole}
-        part = Data(**parts, edge_index=edge_index, num_nodes=nodes.numel())
-        batch = Pack([part]).collate(torch.tensor([0]))
-        batch.mask = torch.arange(nodes.numel()) < seeds.numel()
-        batch.n_id = nodes
-        return batch
+        for number, seeds in enumerate(self.seeds[self.order()].split(self.batch_size)):
+            key = (self.seed, self.epoch, number, self.rank)
+            nodes, edge_index, edges = self.sampler.sample(seeds, key)
+            rows = dict.fromkeys(("x", "y", "rwse"), nodes) | {"edge_attr": edges}
+            parts = {name: whole[name][index] for name, index in rows.items() if name in whole}
+            part = Data(**parts, edge_index=edge_index, num_nodes=nodes.numel())
+            batch = PackedGraph(part).batch
+            batch.mask = torch.arange(nodes.numel()) < seeds.numel()
+            batch.n_id = nodes
+            yield batch
 
 
 class NeighborSampler:
@@ -219,12 +205,11 @@ class NeighborSampler:
 
     def __init__(self, edge_index: EdgeIndex, neighbors: Sequence[int]) -> None:
         self.neighbors = tuple(neighbors)
-        wrong = [k for k in self.neighbors if type(k) is not int or (k < 1 and k != -1)]
-        if wrong or not self.neighbors:
-            found = repr(wrong[0]) if wrong else "none"
+        right = (type(k) is int and (k > 0 or k == -1) for k in self.neighbors)
+        if not self.neighbors or not all(right):
             raise ValueError(
                 "NeighborSampler: neighbors must be positive ints, or -1 for all neighbours, one "
-                f"for each hop, got {found}"
+                f"for each hop, got {list(neighbors)}"
             )
         (self._ptr, self._source), _ = edge_index.get_csc()
         # The place of each node in the neighbourhood; -1 again between two samples.
@@ -264,7 +249,7 @@ def _chosen(
     begin: Tensor, degree: Tensor, k: int, random: np.random.Philox
 ) -> tuple[Tensor, Tensor]:
     r"""Returns at most :obj:`k` edges of each node, and their number."""
-    many = degree > k if k >= 0 else torch.zeros_like(degree, dtype=torch.bool)
+    many = (degree > k) & (k >= 0)
     sizes = torch.where(many, k, degree)
     ptr = offsets(sizes)
     edges = positions(begin, sizes, ptr, int(ptr[-1]))

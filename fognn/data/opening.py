@@ -13,8 +13,8 @@ from torch_geometric.data import Data, Dataset
 from torch_geometric.utils import degree
 
 from fognn.data.graph_files import MASKS, check_graphs, level_of, read_graphs
+from fognn.data.molecules import MoleculeTable, is_csv, read_molecules
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
-from fognn.data.smiles_csv import MoleculeTable, is_csv, read_molecules
 from fognn.data.splits import SPLITS, column_split
 from fognn.data.targets import targets_from_tensors
 from fognn.data.user_data import UserData
@@ -85,10 +85,9 @@ def open_user_data(
 def fill_inputs(
     graphs: Sequence[Data], node_input: str | None = None
 ) -> tuple[list[Data], str, list[str]]:
-    r"""Returns graphs that all have :obj:`x`. Graphs without node features get the logarithm of
-    1 + in-degree; or the constant 1, if all nodes have the same degree, unless ``node_input``
-    (``"degree"`` or ``"constant"``) says which. Returns copies of the graphs, the input, and what
-    to tell the user."""
+    r"""Returns copies of graphs that all have :obj:`x`, what it is, and what to tell the user.
+    Without features, nodes get ``node_input``: ``"degree"``, the logarithm of 1 + in-degree, or
+    ``"constant"``, 1; by default the latter if all have the same degree."""
     new = [copy(graph) for graph in graphs]
     if new[0].x is not None:
         return new, "x", []
@@ -154,8 +153,9 @@ def _of_parts(
         raise ValueError(f"{where}, graph 0 must have y, the target to learn")
     level = level_of(where, graphs)
     one = len(graphs) == 1 and level == "node"
-    if one and _is_bag_of_words(graphs[0]):
-        graphs[0].x = graphs[0].x.float()
+    x = graphs[0].x if one else None
+    if x is not None and x.dim() == 2 and x.size(1) > 1 and bool(((x == 0) | (x == 1)).all()):
+        graphs[0].x = x.float()  # a bag of words
     ys = [graph.y for graph in graphs]
     if table is not None and table.targets is not None:
         targets = table.targets
@@ -167,18 +167,9 @@ def _of_parts(
         Data(**{key: graph[key] for key in ("x", "edge_index", "edge_attr") if key in graph}, y=y)
         for graph, y in zip(graphs, ys, strict=True)
     ]
-    smiles = [item.smiles for item in items if "smiles" in item]
-    data = UserData(
-        name,
-        graphs,
-        level,
-        targets,
-        node_input,
-        smiles if len(smiles) == len(items) else [],
-        nodes=nodes,
-        masks=masks,
-        notes=[f"target of each {level}: {targets}", *notes],
-    )
+    smiles = [item.smiles for item in items] if all("smiles" in item for item in items) else []
+    data = UserData(name, graphs, level, targets, node_input, smiles, nodes=nodes, masks=masks)
+    data.notes = [f"target of each {level}: {targets}", *notes]
     if len(parts) > 1:
         numbers = torch.arange(len(graphs)).split([len(part) for part in parts.values()])
         data.given = dict(zip(parts, numbers, strict=True))
@@ -200,12 +191,6 @@ def _add_lines(data: UserData, table: MoleculeTable) -> None:
             f"{len(table.bad):,} of {table.total:,} lines cannot be read and are left out, the "
             f"first is line {table.bad[0].line}: {table.bad[0].reason}"
         )
-
-
-def _is_bag_of_words(graph: Data) -> bool:
-    x = graph.x
-    several = x is not None and not x.is_floating_point() and x.dim() == 2 and x.size(1) > 1
-    return several and bool(((x == 0) | (x == 1)).all())
 
 
 def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | None]:

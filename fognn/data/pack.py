@@ -1,12 +1,9 @@
 r"""A dataset packed into flat tensors, with both orders of its edges (by target and by source), and
-batches sliced from them.
+batches sliced from them. Long sums use numpy, which starts no threads: on busy cores,
+:meth:`torch.repeat_interleave` takes ten times as long."""
 
-Long sums use numpy, which starts no threads: :meth:`torch.repeat_interleave` uses all of them for
-any size, and takes ten times as long on busy cores.
-"""
-
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,29 +17,24 @@ from torch_geometric.edge_index import CatMetadata, SortOrder
 
 # Indices of so many nodes fit into 16 bits, which numpy sorts by radix, in linear time.
 CHUNK_NODES = 1 << 16
+SMALL_INTS = (torch.uint8, torch.int8, torch.int16, torch.int32)
+_DIFFERENCES = (torch.int16, torch.int32)  # fingerprints of data depend on these types
 
 
-@dataclass(frozen=True)
-class Column:
-    r"""One attribute of all graphs."""
+class Column(NamedTuple):
+    r"""One attribute of all graphs: its concatenated rows, and the number of each graph's."""
 
-    values: Tensor  # concatenated in the first dimension
-    sizes: Tensor  # the number of rows of each graph
+    values: Tensor
+    sizes: Tensor
 
 
 def read_columns(dataset: Any) -> tuple[Tensor, dict[str, Column]]:
     r"""Returns the number of nodes of each graph, and the flat columns of all attributes, with the
-    edges as ``[E, 2]``.
-
-    The collated tensors of an :class:`~torch_geometric.data.InMemoryDataset` are used without a
-    copy, unless it is a subset or has a transform or its own :meth:`get`; other datasets are read
-    item by item.
-    """
+    edges as ``[E, 2]``. The tensors of an :class:`~torch_geometric.data.InMemoryDataset` are not
+    copied, unless it is a subset or has a transform or its own :meth:`get`."""
     if len(dataset) == 0:
         raise ValueError("PackedLoader: dataset must hold at least one graph, got none")
-    data: Any = None
-    slices: Any = None
-    nodes = None
+    nodes: Any = None
     whole = isinstance(dataset, InMemoryDataset) and dataset._indices is None
     as_stored = whole and dataset.transform is None and dataset.slices is not None
     if as_stored and type(dataset).get is InMemoryDataset.get:
@@ -97,16 +89,15 @@ class Pack:
             )
         self.num_edges = edges.sizes
         self.node_ptr, edge_ptr = offsets(self.num_nodes), offsets(self.num_edges)
-        short = int(edge_ptr[-1]) <= torch.iinfo(torch.int32).max
-        self.edge_begin = edge_ptr[:-1].to(torch.int32 if short else torch.int64)
+        self.edge_begin = edge_ptr[:-1].to(smallest_int(0, int(edge_ptr[-1]), (torch.int32,)))
         self.edges = sort_edges(edges.values.to(torch.int64), self.num_nodes, self.num_edges)
         self.levels = {key: self._level(key, column) for key, column in columns.items()}
-        self.columns: dict[str, Column] = {}
+        self.begin = {key: offsets(column.sizes)[:-1] for key, column in columns.items()}
+        self.columns = columns
         for key, column in columns.items():
             if self.levels[key] == "edge" and self.edges.order is not None:
-                column = replace(column, values=column.values.index_select(0, self.edges.order))
-            self.columns[key] = column
-        self.begin = {key: offsets(column.sizes)[:-1] for key, column in self.columns.items()}
+                values = column.values.index_select(0, self.edges.order)
+                self.columns[key] = Column(values, column.sizes)
 
     def __len__(self) -> int:
         return self.num_nodes.numel()
@@ -133,13 +124,11 @@ class Pack:
         batch = copy(self.empty_batch)
         batch.edge_index = self._edge_index(graphs, ptr, edge_ptr, nodes, edges)
         slices = {"edge_index": edge_ptr}
+        shared = {"node": (nodes, ptr), "edge": (edges, edge_ptr)}
+        shared["graph"] = (graphs, torch.arange(graphs.numel() + 1))
         for key, column in self.columns.items():
-            if self.levels[key] == "node":
-                rows, slices[key] = nodes, ptr
-            elif self.levels[key] == "edge":
-                rows, slices[key] = edges, edge_ptr
-            elif self.levels[key] == "graph":
-                rows, slices[key] = graphs, torch.arange(graphs.numel() + 1)
+            if self.levels[key] in shared:
+                rows, slices[key] = shared[self.levels[key]]
             else:
                 sizes = column.sizes[graphs]
                 own = slices[key] = offsets(sizes)
@@ -163,22 +152,22 @@ class Pack:
         in_degree = self.edges.in_degree.index_select(0, nodes)
         # Both rows start as targets; adding the differences makes the upper one sources.
         index = repeat(torch.arange(N).repeat(2), in_degree.repeat(2)).view(2, E)
-        _add(index[0], self.edges.source.index_select(0, edges))
-        perm = torch.from_numpy(np.arange(E))
-        _add(perm, self.edges.transpose.index_select(0, edges))
+        sources, perm = index[0].numpy(), np.arange(E)
+        sources += self.edges.source.index_select(0, edges).numpy()
+        perm += self.edges.transpose.index_select(0, edges).numpy()
         flags = self.edges.undirected[graphs]
         undirected = bool(flags.all())
 
         out = EdgeIndex(index, sparse_size=(N, N), sort_order="col", is_undirected=undirected)
         out._indptr = offsets(in_degree)
-        out._T_perm = perm
+        out._T_perm = torch.from_numpy(perm)
         if undirected:
             # Sorted by source, an undirected graph is its own reverse.
             out._T_index, out._T_indptr = (index[1], index[0]), out._indptr
         else:
             out_degree = self.edges.out_degree.index_select(0, nodes)
             source = repeat(torch.arange(N), out_degree)
-            out._T_index = (source, index[1].index_select(0, perm))
+            out._T_index = (source, index[1].index_select(0, out._T_perm))
             out._T_indptr = offsets(out_degree)
         # As in PyG, the size of each graph includes the nodes of the graphs before it.
         ends = ptr[1:].tolist()
@@ -189,11 +178,6 @@ class Pack:
             is_undirected=flags.tolist(),
         )
         return out
-
-
-def _add(values: Tensor, other: Tensor) -> None:
-    array = values.numpy()
-    array += other.numpy()
 
 
 class SortedEdges(NamedTuple):
@@ -213,14 +197,15 @@ def sort_edges(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> Sort
     r"""Sorts the edges of all graphs, :obj:`[E, 2]`, counted within each, in both orders."""
     node_ptr, edge_ptr = offsets(num_nodes), offsets(num_edges)
     total = int(edge_ptr[-1])
-    source = torch.empty(total, dtype=_smallest_int(int(num_nodes.max()) - 1))
-    transpose = torch.empty(total, dtype=_smallest_int(int(num_edges.max()) - 1))
+    N, E = int(num_nodes.max()), int(num_edges.max())
+    source = torch.empty(total, dtype=smallest_int(1 - N, N - 1, _DIFFERENCES))
+    transpose = torch.empty(total, dtype=smallest_int(1 - E, E - 1, _DIFFERENCES))
     in_degree = torch.empty(int(node_ptr[-1]), dtype=torch.int64)
     out_degree = torch.empty_like(in_degree)
     undirected = torch.empty(num_nodes.numel(), dtype=torch.bool)
     order: Tensor | None = None
 
-    step = max(CHUNK_NODES // max(int(num_nodes.max()), 1), 1)
+    step = max(CHUNK_NODES // max(N, 1), 1)
     for first in range(0, num_nodes.numel(), step):
         last = min(first + step, num_nodes.numel())
         nodes = slice(int(node_ptr[first]), int(node_ptr[last]))
@@ -229,7 +214,8 @@ def sort_edges(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> Sort
         _check_ends(edge_index[edges], graph, num_nodes[first:last], first)
         shift = (node_ptr[first:last] - nodes.start)[graph]
         src, dst = edge_index[edges, 0] + shift, edge_index[edges, 1] + shift
-        if not _is_sorted(src, dst):
+        step_down = (dst.diff() < 0) | ((dst.diff() == 0) & (src.diff() < 0))
+        if step_down.any():
             by_target = _argsort(src, nodes)
             by_target = by_target[_argsort(dst[by_target], nodes)]
             src, dst = src[by_target], dst[by_target]
@@ -260,11 +246,6 @@ def _check_ends(edges: Tensor, graph: Tensor, num_nodes: Tensor, first: int) -> 
         )
 
 
-def _is_sorted(source: Tensor, target: Tensor) -> bool:
-    step = target.diff()
-    return bool(((step > 0) | ((step == 0) & (source.diff() >= 0))).all())
-
-
 def _argsort(index: Tensor, nodes: slice) -> Tensor:
     keys = index.numpy()
     if nodes.stop - nodes.start <= CHUNK_NODES:
@@ -272,11 +253,10 @@ def _argsort(index: Tensor, nodes: slice) -> Tensor:
     return torch.from_numpy(np.argsort(keys, kind="stable"))
 
 
-def _smallest_int(largest: int) -> torch.dtype:
-    for dtype in (torch.int16, torch.int32):
-        if largest <= torch.iinfo(dtype).max:
-            return dtype
-    return torch.int64
+def smallest_int(low: int, high: int, types: Sequence[torch.dtype] = SMALL_INTS) -> torch.dtype:
+    r"""Returns the first of some types of integers that holds both."""
+    fits = (t for t in types if torch.iinfo(t).min <= low and high <= torch.iinfo(t).max)
+    return next(fits, torch.int64)
 
 
 def offsets(sizes: Tensor) -> Tensor:

@@ -3,7 +3,7 @@ r"""Datasets of PyG by name: ``pyg:TUDataset/PROTEINS``."""
 import inspect
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,7 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
         name (str): The name.
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
     """
-    kind, arguments = _parsed(name)
-    parameters = inspect.signature(kind.__init__).parameters
+    kind, parameters, arguments = _parsed(name)
     # The split of Planetoid and others has another meaning, and another default.
     choices: dict[str, dict[str, Any]] = {"all": {}}
     if "split" not in arguments and "split" in parameters:
@@ -60,22 +59,17 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
 
     folder = "-".join((kind.__name__, *arguments.values()))
     hint = f"put its raw files into pyg/{kind.__name__}, as PyG expects them there,"
-    found = _open_root(name, folder, kind, opened, data, hint)
+    found = _open_root(name, folder, opened, data, hint)
     return {split: [part[i] for i in range(len(part))] for split, part in found.items()}
 
 
 def _open_root(
-    name: str,
-    folder: str,
-    kind: type[Any],
-    opened: Callable[[str], Any],
-    data: str | Path | None,
-    hint: str,
+    name: str, folder: str, opened: Callable[[str], Any], data: str | Path | None, hint: str
 ) -> Any:
-    r"""Opens a dataset of PyG with a function of the root folder: in the data folder, else in
-    :obj:`folder` of the cache, where it is downloaded whole or not at all."""
+    r"""Opens a dataset of PyG with a function of the root: ``pyg/CLASS`` in the data folder, else
+    ``CLASS-ARGUMENTS``, :obj:`folder`, in the cache, where it is downloaded whole or not at all."""
     given = data_dir(data)
-    root = given / "pyg" / kind.__name__ if given is not None else None
+    root = given / "pyg" / folder.partition("-")[0] if given is not None else None
     try:
         with torch.serialization.safe_globals(PYG_CLASSES):
             if root is None or not root.is_dir():
@@ -105,13 +99,12 @@ def _downloaded(folder: str, opened: Callable[[str], Any]) -> Path:
     return target
 
 
-def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
-    r"""Returns the class and its arguments without the root."""
+def _parsed(name: str) -> tuple[type[Any], Mapping[str, inspect.Parameter], dict[str, str]]:
+    r"""Returns the class, its parameters, and its arguments without the root."""
     class_name, *parts = name.removeprefix(PREFIX).split("/")
-    found = {key: getattr(datasets, key) for key in datasets.__all__}
-    classes = {key: value for key, value in found.items() if inspect.isclass(value)}
+    classes = [key for key in datasets.__all__ if inspect.isclass(getattr(datasets, key))]
     checks.known("data", "the class of torch_geometric.datasets", class_name, classes)
-    kind = classes[class_name]
+    kind = getattr(datasets, class_name)
     parameters = inspect.signature(kind.__init__).parameters
     needed = [
         key
@@ -130,7 +123,7 @@ def _parsed(name: str) -> tuple[type[Any], dict[str, str]]:
     if len(parts) != len(needed) or any(part in ("", ".", "..") or "\\" in part for part in parts):
         form = "/".join([f"{PREFIX}{class_name}", *(key.upper() for key in needed)])
         raise ValueError(f"data must have the form {form}, got {name!r}")
-    return kind, dict(zip(needed, parts, strict=True))
+    return kind, parameters, dict(zip(needed, parts, strict=True))
 
 
 def _unpack(url: str, folder: str) -> None:
@@ -157,15 +150,13 @@ class _Zinc(datasets.ZINC):
 
 def open_benchmark(name: str, split: str, data: str | Path | None) -> Any:
     r"""Returns the published graphs of PATTERN, CLUSTER or TSP, which PyG has."""
-    kind = datasets.GNNBenchmarkDataset
-    hint = f"unpack {kind.urls[name]} into pyg/GNNBenchmarkDataset/{name}/raw"
     folder = f"GNNBenchmarkDataset-{name}"
-    return _open_root(name, folder, kind, lambda root: _Benchmark(root, name, split), data, hint)
+    hint = f"unpack {_Benchmark.urls[name]} into pyg/GNNBenchmarkDataset/{name}/raw"
+    return _open_root(name, folder, lambda root: _Benchmark(root, name, split), data, hint)
 
 
 def open_zinc(split: str, data: str | Path | None) -> Any:
     r"""Returns the molecules of ZINC from PyG."""
-    kind = datasets.ZINC
-    index = kind.split_url.format("{train,val,test}")
-    hint = f"put zinc/zinc12k.npz, or the unpacked {kind.url} and {index} in pyg/ZINC/raw,"
-    return _open_root("ZINC", "ZINC", kind, lambda root: _Zinc(root, True, split), data, hint)
+    index = _Zinc.split_url.format("{train,val,test}")
+    hint = f"put zinc/zinc12k.npz, or the unpacked {_Zinc.url} and {index} in pyg/ZINC/raw,"
+    return _open_root("ZINC", "ZINC", lambda root: _Zinc(root, True, split), data, hint)

@@ -35,21 +35,17 @@ def data_dir(data: str | Path | None = None) -> Path | None:
 
 def cache_dir() -> Path:
     r"""Returns the cache: :obj:`$FOGNN_CACHE`, else :obj:`fognn` in the user's cache folder."""
-    own = os.environ.get("FOGNN_CACHE")
-    if own:
+    if own := os.environ.get("FOGNN_CACHE"):
         return user_path(own)
     shared = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG rule: a relative path in the variable does not count.
-    base = Path(shared) if os.path.isabs(shared) else user_path("~/.cache")
-    return base / "fognn"
+    return user_path(shared if os.path.isabs(shared) else "~/.cache") / "fognn"
 
 
 def find(name: str, data: str | Path | None = None) -> Path | None:
     r"""Returns the path of a file or folder, in the data folder or the cache, if it is there."""
-    for folder in (data_dir(data), cache_dir()):
-        if folder is not None and (folder / name).exists():
-            return folder / name
-    return None
+    paths = [folder / name for folder in (data_dir(data), cache_dir()) if folder is not None]
+    return next((path for path in paths if path.exists()), None)
 
 
 def fetch(name: str, data: str | Path | None = None, hint: str = "get it by hand") -> Path:

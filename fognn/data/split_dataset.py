@@ -14,12 +14,12 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.data.collate import collate
 
+from fognn.data.pack import SMALL_INTS, smallest_int
 from fognn.data.sources import DAMAGED, cache_dir
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
 Tensors = dict[str, Tensor]
-_SMALL = (torch.uint8, torch.int8, torch.int16, torch.int32)
 
 
 def stored(path: Path, make: Callable[[], dict[str, Any]], mmap: bool = False) -> dict[str, Any]:
@@ -40,10 +40,9 @@ class SplitDataset(InMemoryDataset):
     r"""One split of a dataset, a :class:`torch_geometric.data.InMemoryDataset` without PyG's
     processing: that takes no lock and remembers one :obj:`pre_transform` for all files.
 
-    A subclass calls this constructor and defines :meth:`read`. Integers are stored in the smallest
-    type that holds them and are :obj:`torch.int64` in memory. The name of the processed file has
-    :obj:`variant` and a digest of the pickled :obj:`pre_transform` in it, so a changed setting
-    never reads an old file.
+    A subclass defines :meth:`read`. Integers are stored in the smallest type that holds them. The
+    name of the processed file has :obj:`variant` and a digest of the pickled :obj:`pre_transform`
+    in it, so a changed setting never reads an old file.
     """
 
     def __init__(
@@ -70,12 +69,11 @@ class SplitDataset(InMemoryDataset):
         tensors, slices = self.read()
         if self.pre_transform is not None:
             self._set(tensors, slices)
-            numbers = range(len(next(iter(slices.values()))) - 1)
-            tensors, slices = flatten(self.pre_transform(self.get(n)) for n in numbers)
+            tensors, slices = flatten(self.pre_transform(self.get(n)) for n in range(len(self)))
         return {"tensors": _narrowed(tensors), "slices": slices}
 
     def _set(self, tensors: Tensors, slices: Tensors) -> None:
-        wide = {k: value.long() if value.dtype in _SMALL else value for k, value in tensors.items()}
+        wide = {k: v.long() if v.dtype in SMALL_INTS else v for k, v in tensors.items()}
         self._data, self.slices, self._data_list = Data.from_dict(wide), slices, None
 
 
@@ -83,9 +81,8 @@ def _narrowed(tensors: Tensors) -> Tensors:
     narrow = dict(tensors)
     for key, value in tensors.items():
         if value.dtype == torch.int64 and value.numel():
-            low, high = (int(bound) for bound in value.aminmax())
-            fits = (t for t in _SMALL if torch.iinfo(t).min <= low and high <= torch.iinfo(t).max)
-            narrow[key] = value.to(next(fits, torch.int64))
+            low, high = value.aminmax()
+            narrow[key] = value.to(smallest_int(int(low), int(high)))
     return narrow
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fognn.data.molecules import parse_smiles
-from fognn.data.smiles_csv import is_csv, read_table
+from fognn.data.molecules import is_csv, parse_smiles, read_table
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path
 
@@ -31,10 +30,9 @@ def random_split(order: Tensor, fraction: float = 1.0) -> dict[str, Tensor]:
 
 
 def scaffold_split(smiles: Sequence[str], total: int | None = None) -> dict[str, Tensor]:
-    r"""Divides molecules by their Bemis-Murcko scaffolds, by the rule of the Open Graph Benchmark:
-    molecules with the same scaffold are in the same split, and the most frequent scaffolds are in
-    the training split. 80 % and 90 % are of ``total``, because the benchmark counts molecules that
-    cannot be read."""
+    r"""Divides molecules by the rule of the Open Graph Benchmark: those with the same Bemis-Murcko
+    scaffold are in the same split, the most frequent ones in the training split. 80 % and 90 % are
+    of ``total``, because the benchmark counts molecules that cannot be read."""
     from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
 
     groups: dict[str, list[int]] = {}
@@ -56,11 +54,7 @@ def scaffold_split(smiles: Sequence[str], total: int | None = None) -> dict[str,
 def column_split(where: str, values: Sequence[str]) -> dict[str, Tensor]:
     r"""Divides items by a text for each of them: ``train``, ``val`` (``valid``, ``validation``,
     ``dev``) or ``test``. Error messages begin with ``where``."""
-    names = [_split_name(where, value) for value in values]
-    return {
-        split: torch.tensor([n for n, name in enumerate(names) if name == split], dtype=torch.int64)
-        for split in SPLITS
-    }
+    return _by_split({place: _split_name(where, text) for place, text in enumerate(values)})
 
 
 def _split_name(where: str, text: str) -> str:
@@ -68,6 +62,11 @@ def _split_name(where: str, text: str) -> str:
     if name is None:
         raise ValueError(f"{where} must be train, val or test, got {text!r}")
     return name
+
+
+def _by_split(names: Mapping[int, str]) -> dict[str, Tensor]:
+    places = {split: [place for place in names if names[place] == split] for split in SPLITS}
+    return {split: torch.tensor(found, dtype=torch.int64) for split, found in places.items()}
 
 
 def file_split(path: str | Path, places: Mapping[Any, int]) -> dict[str, Tensor]:
@@ -82,28 +81,24 @@ def file_split(path: str | Path, places: Mapping[Any, int]) -> dict[str, Tensor]
     its name; items that the data have left out, with the place -1, are skipped.
     """
     path = user_path(path)
-    named: dict[str, list[Any]] = {split: [] for split in SPLITS}
     if is_csv(path):
-        table = read_table(path)
-        for item, split in zip(table.iloc[:, 0], table.iloc[:, -1], strict=True):
-            named[_split_name(str(path), split)].append(item)
+        lines: list[tuple[Any, str]] = read_table(path).iloc[:, [0, -1]].values.tolist()
     else:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            for split, items in content.items():
-                named[_split_name(str(path), split)] += items
+            lines = [(item, split) for split, items in content.items() for item in items]
         except (OSError, AttributeError, TypeError, json.JSONDecodeError) as error:
             raise FileError(
                 f"{path} must be a json file with a list of items for train, val and test: {error}"
             ) from error
-    found: dict[str, list[int]] = {}
-    seen: set[int] = set()
-    for split, items in named.items():
-        found[split] = [place for item in items if (place := _place(path, item, places)) >= 0]
-        if len(seen | set(found[split])) < len(seen) + len(found[split]):
+    found: dict[int, str] = {}
+    for item, text in lines:
+        split, place = _split_name(str(path), text), _place(path, item, places)
+        if place in found:
             raise ValueError(f"{path}: an item of {split} must be in one split only, got it twice")
-        seen |= set(found[split])
-    return {split: torch.tensor(numbers, dtype=torch.int64) for split, numbers in found.items()}
+        if place >= 0:
+            found[place] = split
+    return _by_split(found)
 
 
 def _place(path: Path, item: Any, places: Mapping[Any, int]) -> int:

@@ -15,9 +15,8 @@ Counts = dict[str, Tensor]
 
 
 def count(dataset: Any) -> Counts:
-    r"""Returns the counts of a set of images (:obj:`images` of each class, and their
-    :obj:`shape`), or of graphs (:obj:`nodes` and :obj:`edges` of each graph, and the
-    :obj:`labels` that are not missing)."""
+    r"""Returns the :obj:`images` of each class and their :obj:`shape`; or the :obj:`nodes` and
+    :obj:`edges` of each graph, and the :obj:`labels` that are not missing."""
     if isinstance(dataset, ImageSet):
         images = dataset.labels.bincount(minlength=len(dataset.classes))
         return {"images": images, "shape": torch.tensor(dataset.images.shape[2:])}
@@ -77,10 +76,9 @@ def describe(data: UserData, how: str | None = None, fold: int | None = None) ->
         how (str, optional): The split, see :meth:`UserData.splits`. (default: :obj:`None`)
         fold (int, optional): The number of the split. (default: :obj:`None`)
     """
-    counts = statistics(count(data.graphs))
-    found: dict[str, Any] = {
-        name: value for name, value in counts.items() if not name.startswith(("label", "classes"))
-    }
+    counts = count(data.graphs)
+    del counts["labels"]
+    found: dict[str, Any] = {**statistics(counts)}
     for kind, name in (("node", "x"), ("edge", "edge_attr")):
         value = data.graphs[0].get(name)
         if value is not None:
@@ -104,21 +102,15 @@ def describe(data: UserData, how: str | None = None, fold: int | None = None) ->
 
 
 def _balance(data: UserData, y: Tensor) -> dict[str, float]:
-    targets = data.targets
-    if targets.kind == "classes":
-        shares = y[y >= 0].bincount(minlength=targets.columns) / (y >= 0).sum()
-        names = targets.classes or tuple(map(str, range(targets.columns)))
-        return {
-            f"class {name}, share": value
-            for name, value in zip(names, shares.tolist(), strict=True)
-        }
-    columns = y.reshape(len(y), -1).double()
-    names = targets.names or tuple(map(str, range(targets.columns)))
+    kind, labels = data.targets.kind, data.targets.labels
+    if kind == "classes":
+        shares = (y[y >= 0].bincount(minlength=len(labels)) / (y >= 0).sum()).tolist()
+        return {f"class {name}, share": share for name, share in zip(labels, shares, strict=True)}
     found: dict[str, float] = {}
-    for name, column in zip(names, columns.t(), strict=True):
+    for name, column in zip(labels, y.reshape(len(y), -1).double().t(), strict=True):
         known = column[~column.isnan()]
-        one = "" if len(names) == 1 else f"{name}, "
-        if targets.kind == "yes/no":
+        one = "" if len(labels) == 1 else f"{name}, "
+        if kind == "yes/no":
             found[f"{one}share of yes"] = known.mean().item()
         else:
             found[f"{one}target, mean"] = known.mean().item()

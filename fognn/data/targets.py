@@ -31,6 +31,12 @@ class Targets:
     classes: tuple[str, ...] = ()  # their names
     gaps: int = 0  # the number of missing values
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        r"""The names of the classes or columns; their numbers if they have none."""
+        names = self.classes if self.kind == "classes" else self.names
+        return names or tuple(map(str, range(self.columns)))
+
     def __str__(self) -> str:
         what = {
             "values": "numbers (regression)",
@@ -63,15 +69,13 @@ def targets_from_cells(
     import pandas as pd
 
     checks.one_of("targets", "task", task, TASKS)
-    cells = pd.DataFrame(columns).apply(lambda column: column.str.strip())
-    lower = cells.apply(lambda column: column.str.lower())
-    gap = lower.isin(_GAPS)
-    lists = lower.apply(lambda column: column.str.startswith("["))
-    if len(cells.columns) == 1 and lists.any(axis=None) and (lists | gap).all(axis=None):
-        (name,) = cells
-        return targets_from_cells(_split_lists(name, cells[name].tolist()), task)
-    numbers = lower.replace(_WORDS).map(_finite)
-    names, gaps = tuple(cells), int(gap.to_numpy().sum())
+    cells = pd.DataFrame(columns).map(str.strip)
+    lower = cells.map(str.lower)
+    gap, names = lower.isin(_GAPS), tuple(cells)
+    lists = lower.map(lambda text: text.startswith("["))
+    if len(names) == 1 and lists.any(axis=None) and (lists | gap).all(axis=None):
+        return targets_from_cells(_split_lists(names[0], cells[names[0]].tolist()), task)
+    numbers, gaps = lower.replace(_WORDS).map(_finite), int(gap.to_numpy().sum())
     if gap.all(axis=None):
         raise ValueError(f"column {', '.join(map(repr, names))} must have a value, all are missing")
     fits = gap | numbers.isin([0, 1])

@@ -1,6 +1,5 @@
 r"""The user's data as one object: graphs, targets and splits."""
 
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,23 +53,12 @@ class UserData:
     nodes: Tensor | None = None
     masks: dict[str, Tensor] | None = None
     notes: list[str] = field(default_factory=list)  # what was found in the data, for the user
-
-    def __post_init__(self) -> None:
-        self._done: dict[Any, Any] = {}
+    _done: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def num_splits(self) -> int:
         r"""The number of times that the data are divided into training, validation and test."""
         return 1 if self.masks is None else self.masks["train"].size(1)
-
-    def constant_columns(self, items: Tensor) -> list[str]:
-        r"""Returns the yes/no columns in which not both occur among some graphs or nodes."""
-        if self.targets.kind != "yes/no":
-            return []
-        y = self.targets_of(items).reshape(len(items), -1)
-        both = ((y == 0).any(0) & (y == 1).any(0)).tolist()
-        names = self.targets.names or tuple(map(str, range(len(both))))
-        return [name for name, varies in zip(names, both, strict=True) if not varies]
 
     def splits(
         self, how: str | None = None, seed: int = 0, fraction: float = 1.0, fold: int | None = None
@@ -102,10 +90,7 @@ class UserData:
         if not steps:
             return self.graphs
         if ("walks", steps) not in self._done:
-            graphs = [copy(graph) for graph in self.graphs]
-            for graph in graphs:
-                graph[RWSE] = random_walks(graph, steps)
-            self._done["walks", steps] = graphs
+            self._done["walks", steps] = [random_walk_transform(steps)(g) for g in self.graphs]
         return self._done["walks", steps]
 
     def packed(self, steps: int = 0) -> PackedGraph:
@@ -135,9 +120,8 @@ class UserData:
             if "val" not in found:
                 # Of a dataset with training and test only, a tenth of the training validates.
                 train = order[torch.isin(order, found["train"])]
-                cut = max(1, len(train) // 10)
-                held = {"val": train[:cut].sort().values, "train": train[cut:].sort().values}
-                found = found | held
+                held, kept = train.tensor_split([max(1, len(train) // 10)])
+                found = found | {"val": held.sort().values, "train": kept.sort().values}
         elif own or how == "random":
             if len(order) < FEWEST:
                 raise ValueError(
@@ -178,18 +162,19 @@ class UserData:
                     f"{self.name}: the {split} split must have at least one graph, or node with a "
                     "label, got none"
                 )
-        ys = {split: self.targets_of(items) for split, items in splits.items()}
+        y = self.targets_of(splits["train"])
+        y = y.reshape(len(y), -1)
         if self.targets.kind == "yes/no":
-            if len(self.constant_columns(splits["train"])) == self.targets.columns:
+            if not bool(((y == 0).any(0) & (y == 1).any(0)).any()):
                 raise ValueError(f"{self.name}: the train split must have both 0 and 1 in a column")
         elif self.targets.kind == "values":
-            missing = ys["train"].reshape(len(ys["train"]), -1).isnan().all(0).nonzero()
+            missing = y.isnan().all(0).nonzero()
             if len(missing):
-                number = int(missing[0])
-                shown = self.targets.names[number] if self.targets.names else number
+                shown = self.targets.labels[int(missing[0])]
                 raise ValueError(f"{self.name}: the train split must have a value in {shown!r}")
-        for split, y in ys.items() if self.targets.kind == "classes" else ():
-            extra = sorted(set(y.unique().tolist()) - set(ys["train"].unique().tolist()) - {-1})
+        for split, items in splits.items() if self.targets.kind == "classes" else ():
+            other = self.targets_of(items)
+            extra = sorted(set(other.tolist()) - set(y.flatten().tolist()) - {-1})
             if extra:
                 shown = self.targets.classes[extra[0]] if self.targets.classes else extra[0]
                 raise ValueError(

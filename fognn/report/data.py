@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from fognn.data.catalog import CATALOG, DatasetInfo, where
+from fognn.data.molecules import is_csv, read_molecules
 from fognn.data.opening import open_user_data
 from fognn.data.pyg_datasets import PREFIX
-from fognn.data.smiles_csv import is_csv, read_molecules
 from fognn.data.statistics import count, describe, joined, statistics
 from fognn.report.drawings import check_picture, draw
 from fognn.report.forms import text_table

@@ -16,10 +16,9 @@ from torch_geometric.loader import DataLoader
 
 from fognn.data import NeighborLoader, PackedGraph
 from fognn.data.graph_files import check_graphs, read_graphs
-from fognn.data.molecules import ATOM_COLUMNS, smiles_to_graph
+from fognn.data.molecules import ATOM_COLUMNS, is_csv, read_molecules, smiles_to_graph
 from fognn.data.opening import fill_inputs
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
-from fognn.data.smiles_csv import is_csv, read_molecules
 from fognn.data.user_data import random_walks
 from fognn.models import Task
 from fognn.training.checkpoint import load_run

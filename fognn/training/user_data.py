@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from fognn.data import UserData, open_user_data
-from fognn.data.molecules import ATOM_COLUMNS, BOND_COLUMNS
+from fognn.data.molecules import ATOM_COLUMNS, BOND_COLUMNS, is_csv
 from fognn.data.opening import is_python_name
 from fognn.data.pyg_datasets import is_pyg_name
-from fognn.data.smiles_csv import is_csv
 from fognn.data.targets import count_values
 from fognn.models import Task
 from fognn.training.config import RANKING, Config, DataConfig

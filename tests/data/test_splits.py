@@ -61,7 +61,7 @@ def test_the_published_split_of_aqsol(real_data):
 @pytest.mark.slow
 def test_the_open_graph_benchmarks_split_of_hiv(real_data):
     pytest.importorskip("rdkit")
-    from fognn.data.smiles_csv import read_molecules
+    from fognn.data.molecules import read_molecules
 
     table = read_molecules(real_data / "moleculenet" / "HIV.csv", skip_bad=True)
     assert (len(table.bad), table.total) == (7, 41127)
