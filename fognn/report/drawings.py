@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx, to_rdmol
 
 from fognn.data.images import ImageSet
-from fognn.data.molecules import ATOM_COLUMNS, ATOMS, rdkit_module
+from fognn.data.molecules import ATOM_COLUMNS, ATOMS
 from fognn.utils.files import write_whole
 
 _COUNT, _COLUMNS = 8, 4  # items of a picture, graphs side by side
@@ -46,8 +46,11 @@ def draw(path: Path, kind: str, title: str, dataset: Any) -> None:
 
 
 def _molecules(graphs: Sequence[Data], captions: Sequence[str]) -> bytes:
-    chem = rdkit_module().Chem
-    from rdkit.Chem.Draw import MolsToGridImage
+    try:
+        from rdkit import Chem as chem  # noqa: N813
+        from rdkit.Chem.Draw import MolsToGridImage
+    except ImportError as error:
+        raise ImportError('drawings need RDKit: pip install "fognn[chem]"') from error
 
     found = [_molecule(graph, chem) for graph in graphs]
     drawn = [one if one.GetNumAtoms() <= _MOST_ATOMS else chem.Mol() for one in found]
