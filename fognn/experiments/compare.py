@@ -229,10 +229,9 @@ def networks(
     for host in hosts:
         if not isinstance(host, str):
             label = host[0].partition(":")[2].rpartition("-")[0]  # the class
-            for model, fog in zip(host, ("", "fog"), strict=True):
+            for model, fog, end in zip(host, ("", "fog"), ("", "+FOG"), strict=True):
                 config = replace(base, model=ModelConfig(model, {}))
-                name_of = f"{label}+FOG" if fog else label
-                found.append(ComparedRun(table, f"{label.lower()}-0", fog, name_of, config))
+                found.append(ComparedRun(table, f"{label.lower()}-0", fog, label + end, config))
             continue
         for model, widths in budget_settings(host, task, budget, **usual).items():
             settings = _form(base, model, opened) | usual | widths
@@ -247,11 +246,11 @@ def _form(base: Config, model: str, opened: UserData | None) -> dict[str, Any]:
     r"""Returns the order of FOG's norm and activation, that of FOG alone on these data, and on the
     user's own data the norm of GCN and the readout of GIN."""
     form = {"fog_act_first": base.model.settings["fog_act_first"]} if has_fog(model) else {}
-    if not is_user_data(base.data):
-        return form
-    values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
-    settings = protocol(base.data.name, model, 0, values, opened).model.settings
-    return form | {key: settings[key] for key in ("norm", "readout") if key in settings}
+    if is_user_data(base.data):
+        values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
+        settings = protocol(base.data.name, model, 0, values, opened).model.settings
+        form |= {key: settings[key] for key in ("norm", "readout") if key in settings}
+    return form
 
 
 def _display(model: str) -> str:
@@ -271,10 +270,10 @@ def _name(config: Config, name: str | None) -> str:
 
 def _opened(data: Any, values: Mapping[str, Any]) -> tuple[str, UserData | None]:
     r"""Returns the name of the data, and the user's data, opened."""
-    fields = {k.removeprefix("data."): v for k, v in values.items() if k.startswith("data.")}
     if not isinstance(data, str | Path):
-        opened = open_user_data(data, task=fields.get("task", "auto"))
+        opened = open_user_data(data, task=values.get("data.task", "auto"))
         return opened.name, opened
+    fields = {k.removeprefix("data."): v for k, v in values.items() if k.startswith("data.")}
     config = DataConfig(str(data), **fields)
     return str(data), open_data(config) if is_user_data(config) else None
 
@@ -302,12 +301,10 @@ def _notes(
     planned: Sequence[ComparedRun], failed: Mapping[str, str], frame: pd.DataFrame
 ) -> list[str]:
     r"""Returns a line for each run that failed, and each network that learnt nothing."""
-    lines = [
-        f"{run.label} failed ({key.rpartition('/')[2]}): {reason}"
-        for run in planned
-        for key, reason in failed.items()
-        if key.startswith(f"{run.search_key}-lr")
-    ]
+    lines = []
+    for run in planned:
+        own = [key for key in failed if key.startswith(f"{run.search_key}-lr")]
+        lines += [f"{run.label} failed ({key.rpartition('/')[2]}): {failed[key]}" for key in own]
     for line in frame.itertuples():
         if any(entry.result.get("majority_class") for entry in line.entries):
             lines.append(f"{line.network} only predicts the most frequent class.")

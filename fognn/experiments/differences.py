@@ -13,7 +13,6 @@ from scipy.stats import t as student_t
 from fognn.experiments.ledger import LedgerEntry
 
 NONE = "–"  # shown where there is no value
-FEW = "one or two seeds decide nothing"
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,8 @@ class Metric:
     def signed(self, difference: float) -> str:
         r"""A difference of two values with its sign; none if it rounds to 0."""
         text = self.number(abs(difference))
-        if float(text) == 0:
-            return text
-        return f"{'−' if difference < 0 else '+'}{text}"
+        sign = "−" if difference < 0 else "+"
+        return text if float(text) == 0 else f"{sign}{text}"
 
     def interval(self, low: float, high: float) -> str:
         r"""``[−0.1000, +0.2000]``; an empty string for NaN."""
@@ -219,7 +217,7 @@ def sentence_of(frame: pd.DataFrame) -> str:
     folds = any(gap.over == "fold" for _, gap in found)
     if any(line.verdict.startswith("maybe") for line, _ in found):
         why = "folds share training data" if folds else "another seed may show the opposite"
-        parts.append(f"{FEW}: {why}")
+        parts.append(f"one or two seeds decide nothing: {why}")
     text = f"{'; '.join(parts)}."
     if all(math.isnan(gap.low) for _, gap in found):
         return text

@@ -3,9 +3,9 @@ r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each
 :func:`table_frame` is a table of the paper or of our own, :func:`networks_frame` the networks of
 ``fognn compare`` or of any other runs. Their columns are:
 
-* ``table``, ``row``, ``variant``, ``data``, ``network`` (its label): which network; of tables also
-  ``ours`` and ``changed``, the settings in which its runs differ from the row's protocol (a tuple
-  of texts such as ``"data.fraction=0.1"``), with ``fraction`` where it is the only one;
+* ``table``, ``row``, ``variant``, ``data``, ``network`` (its label); of tables also ``ours`` and
+  ``changed``, the settings that are not those of the row's protocol (a tuple of texts such as
+  ``"data.fraction=0.1"``), with ``fraction`` where it is the only one;
 * ``metric``, ``figure`` (which one of the result, such as ``test.last.batches``), ``parameters``,
   ``lr``, ``epochs``, ``seconds_per_epoch``, ``peak_memory``, ``commits``, ``folds``;
 * ``seeds``, ``values`` and ``entries`` (tuples, one item for each run), and over them ``mean``,
@@ -42,6 +42,8 @@ from fognn.experiments.tables import TableRun, is_host, label_of, plan, same_var
 from fognn.training.config import flat
 from fognn.utils import checks
 
+Group = tuple[str, str, tuple[str, ...]]  # a row, a variant of it, and the changed settings
+
 
 def table_frame(
     table: str,
@@ -66,7 +68,7 @@ def table_frame(
     results = readable(results)
     choices = choices_of(table, results).entries()
     places = {(run.row, run.variant): place for place, run in enumerate(plan(table))}
-    groups: dict[tuple[str, str, tuple[str, ...]], list[LedgerEntry]] = {
+    groups: dict[Group, list[LedgerEntry]] = {
         (row, variant, ()): [] for row, variant in places if not variant
     }
     for entry in without_trials(ledger_of(table, results).entries(), choices):
@@ -75,21 +77,16 @@ def table_frame(
         groups.setdefault((entry.row, entry.variant, _changes(entry)), []).append(entry)
     # A variant of a later version is not in the plan, and comes after those that are.
     order = sorted(groups, key=lambda g: (places[g[0], ""], places.get(g[:2], len(places)), g[2]))
-    lines = [_line(table, *group, groups[group], at, over) for group in order]
+    lines = [_line(table, group, groups[group], at, over) for group in order]
+    measured = [line for line in lines if line["entries"] and not line["changed"]]
+    named = {slug_of(line["row"], line["variant"]): line for line in measured}
     if minus is not None:
-        named = {
-            slug_of(line["row"], line["variant"]): line
-            for line in lines
-            if line["entries"] and not line["changed"]
-        }
         checks.known("table", "minus", minus, named)
     for line in lines:
-        if minus is None:
-            add_difference(line, *_pair(line, lines), at, over)
-        else:
-            base = named[minus]
-            other = base if line is not base and line["data"] == base["data"] else None
-            add_difference(line, other, False, at, over)
+        other, first = _pair(line, lines) if minus is None else (named[minus], False)
+        if other is line or (other is not None and other["data"] != line["data"]):
+            other = None
+        add_difference(line, other, first, at, over)
     frame = _typed(lines)
     frame["difference"] = frame["mean"] - frame["paper_mean"]
     frame["off"] = [_off(line) for line in frame.itertuples()]
@@ -105,15 +102,11 @@ def _changes(entry: LedgerEntry) -> tuple[str, ...]:
 
 
 def _line(
-    table: str,
-    row: str,
-    variant: str,
-    changed: tuple[str, ...],
-    entries: Sequence[LedgerEntry],
-    at: str,
-    over: str,
+    table: str, group: Group, entries: Sequence[LedgerEntry], at: str, over: str
 ) -> dict[str, Any]:
-    paper, label = get_row(row), label_of(get_row(row), variant)
+    row, variant, changed = group
+    paper = get_row(row)
+    label = label_of(paper, variant)
     printed = not variant and not _unsearched(changed)
     name, _, value = changed[0].partition("=") if len(changed) == 1 else ("", "", "")
     return {
@@ -197,21 +190,16 @@ def _pair(
     its reference, from which it is subtracted; for a network with FOG the host with the same
     variant, or, if both are the paper's own rows, the host of the paper."""
     paper = get_row(line["row"])
-    same = [
-        other
-        for other in lines
-        if _unsearched(other["changed"]) == _unsearched(line["changed"]) and other["entries"]
-    ]
+    wanted = _unsearched(line["changed"])
+    same = [one for one in lines if _unsearched(one["changed"]) == wanted and one["entries"]]
     if paper.reference:
         return next((one for one in same if one["row"] == paper.reference), None), True
-
     hosts = []
     for host in same:
         own = get_row(host["row"])
         alike = same_variant(own, host["variant"], paper, line["variant"])
         if is_host(own, paper) and (alike or not (host["variant"] or line["variant"])):
-            # Both may have different learning rates and decays, each from its own search; a host
-            # with equal ones is preferred.
+            # Rates and decays may differ, each from its own search; equal ones are preferred.
             hosts.append((alike, host["changed"] == line["changed"], host))
     return max(hosts, key=lambda found: found[:2], default=(None,))[-1], False
 
@@ -244,13 +232,12 @@ _OWN = ("model.", *SEARCHED)  # in which a host and the host with FOG may differ
 def networks_frame(
     entries: Sequence[LedgerEntry], at: str = "best", over: str = "items"
 ) -> pd.DataFrame:
-    r"""Returns the networks of some runs, each with the difference to its host: by default the
-    figures of the network that :func:`fognn.load` returns, at the best validation epoch, over
-    items.
+    r"""Returns the networks of some runs, by default at the epoch of the network that
+    :func:`fognn.load` returns, each with the difference to its host if they differ in nothing but
+    the network, learning rate and weight decay.
 
     Runs that differ only in their seed or in the machine are one network. The names of networks
-    with the same label also have the settings in which they differ. A host and the host with FOG
-    are compared if they differ in nothing but the network, learning rate and weight decay.
+    with the same label also have the settings in which they differ.
     """
     groups: dict[str, list[LedgerEntry]] = {}
     for entry in entries:

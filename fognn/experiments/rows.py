@@ -106,11 +106,11 @@ def rows(
     dataset and a network, as named in the paper; case is ignored."""
     found = list(_rows("rows"))
     for name, value in (("table", table), ("dataset", dataset), ("model", model)):
-        kept = [row for row in found if str(getattr(row, name)).lower() == str(value).lower()]
-        if value is not None and not kept:
-            known = ", ".join(dict.fromkeys(str(getattr(row, name)) for row in found))
-            raise ValueError(f"rows: {name} must be one of {known}, got {value!r}")
-        found = found if value is None else kept
+        if value is not None:
+            known = dict.fromkeys(str(getattr(row, name)) for row in found)
+            found = [row for row in found if str(getattr(row, name)).lower() == str(value).lower()]
+            if not found:
+                raise ValueError(f"rows: {name} must be one of {', '.join(known)}, got {value!r}")
     return found
 
 
@@ -148,11 +148,8 @@ def model_settings(row: Row) -> dict[str, Any]:
     if row.few_shot:
         # The images of the paper's rows have the size that the networks have by default.
         return {"layers": row.layers} | ({} if row.table else image_settings(row.dataset))
-    own: dict[str, Any] = {
-        "channels": row.channels[0],
-        "layers": row.layers,
-        "dropout": row.dropout,
-    }
+    own: dict[str, Any] = {"channels": row.channels[0], "layers": row.layers}
+    own["dropout"] = row.dropout
     if row.h1 is not None:
         own |= {"h1": row.h1, "h2": row.h2, "fog_channels": row.p}
     if row.model.endswith("FOG"):

@@ -65,15 +65,11 @@ def grid(run: AnyRun, settings: Sequence[Setting] = GRID) -> list[AnyRun]:
 def choose(run: Run, entries: Sequence[LedgerEntry], trials: Sequence[Run]) -> Choice | None:
     r"""Chooses the best of the trials, the runs of :func:`grid`; :obj:`None` if all failed."""
     scores = {entry.key: entry.result["val"]["best"]["items"] for entry in entries}
-    tried = tuple(
-        Trial(
-            key=run.key,
-            lr=run.config.training.lr,
-            weight_decay=run.config.training.weight_decay,
-            score=scores.get(run.key),
-        )
-        for run in trials
-    )
+    tried = []
+    for trial in trials:
+        training = trial.config.training
+        rates = {"lr": training.lr, "weight_decay": training.weight_decay}
+        tried.append(Trial(key=trial.key, score=scores.get(trial.key), **rates))
     metric = METRICS[run.config.training.metric]
     scored = {trial: metric.advantage(trial.score) for trial in tried if trial.score is not None}
     if not scored:
@@ -86,7 +82,7 @@ def choose(run: Run, entries: Sequence[LedgerEntry], trials: Sequence[Run]) -> C
         higher_is_better=metric.higher_is_better,
         lr=best.lr,
         weight_decay=best.weight_decay,
-        tried=tried,
+        tried=tuple(tried),
     )
 
 
@@ -98,8 +94,8 @@ def with_rates(run: AnyRun, lr: float, decay: float) -> AnyRun:
 def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
     r"""Returns the entries without trials that were not chosen and have not the row's settings."""
     tried = {trial.key for choice in choices for trial in choice.tried}
-    kept = {key for choice in choices for key in (choice.key, choice.picked.key)}
-    return [entry for entry in entries if entry.key not in tried - kept]
+    tried -= {key for choice in choices for key in (choice.key, choice.picked.key)}
+    return [entry for entry in entries if entry.key not in tried]
 
 
 def chosen_entries(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:

@@ -18,9 +18,9 @@ from fognn.training.data import PLAIN_ZINC
 from fognn.training.user_data import is_user_data, user_data_name
 from fognn.utils import checks
 
-# Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
-# parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
-# opposite: its row follows the equation. A host's variant applies to the host with FOG, too.
+# Our variants of rows, where the paper can be read in two ways: the rows follow its figures or the
+# public benchmark's code, the variants its equations (for GCN+FOG it is the opposite). A host's
+# variant applies to the host with FOG, too.
 _VARIANTS = {
     "GCN": "norm=sym",
     "GCN+FOG": "norm=mean",
@@ -28,8 +28,8 @@ _VARIANTS = {
     "GatedGCN": "gate=after",
     "GatedGCN-E": "gate=after",
 }
-# The sum over neighbours in FOG of the few-shot networks: with the learnt weights, which the
-# parameter counts imply, or the plain sum of the equation. The host has no such variant.
+# FOG in few-shot networks: a sum over neighbours with learnt weights, which the parameter counts
+# imply, or the plain sum of the equation. The host has no such variant.
 _FEW_SHOT_VARIANT = "neighbours=all"
 
 
@@ -45,13 +45,8 @@ class Run(ABC):
 
     @property
     @abstractmethod
-    def name(self) -> str:
-        r"""Its name among the runs of the table."""
-
-    @property
     def key(self) -> str:
         r"""The unique name of the run in the ledger, such as ``"zinc/gcn-sym-seed0"``."""
-        return f"{self.table}/{self.name}"
 
     @property
     def search_key(self) -> str:
@@ -85,10 +80,10 @@ class TableRun(Run):
     def keeps_weights(self) -> bool:
         r"""Whether its weights can be kept: it is trained by the row's own protocol, on all of the
         data, and no earlier table has the same run."""
-        if not self.follows_protocol or self.config.data.fraction < 1.0:
-            return False
         # A line of another version may have a variant that no table has now.
-        return self.table == next((run.table for run in runs_of(self.config)), self.table)
+        first = next((run.table for run in runs_of(self.config)), self.table)
+        whole = self.config.data.fraction == 1.0
+        return self.follows_protocol and whole and first == self.table
 
     @property
     def slug(self) -> str:
@@ -96,10 +91,10 @@ class TableRun(Run):
         return slug_of(self.row, self.variant)
 
     @property
-    def name(self) -> str:
+    def key(self) -> str:
         r"""The slug with the seed; if settings differ from the protocol's, with their digest."""
-        name = f"{self.slug}-seed{self.config.seed}"
-        return name if self.follows_protocol else f"{name}-{self.config.digest()}"
+        key = f"{self.table}/{self.slug}-seed{self.config.seed}"
+        return key if self.follows_protocol else f"{key}-{self.config.digest()}"
 
     def folder(self, root: Path) -> Path:
         return run_folder(self.config, root)
@@ -110,20 +105,15 @@ class ComparedRun(Run):
     its variant ``"fog"`` for the network with FOG."""
 
     @property
-    def slug(self) -> str:
+    def search_key(self) -> str:
         r"""The network, with a digest of all settings but the learning rate and the seed."""
         # Without paths: a clone with the ledger does not train the runs again.
         same = portable(self.config).with_values({"training.lr": 1.0, "seed": 0})
-        return f"{self.config.model.name}-{same.digest()}".replace(":", "-")
+        return f"{self.table}/{self.config.model.name}-{same.digest()}".replace(":", "-")
 
     @property
-    def name(self) -> str:
-        r"""The slug with the learning rate and the seed."""
-        return f"{self.slug}-lr{self.config.training.lr:g}-seed{self.config.seed}"
-
-    @property
-    def search_key(self) -> str:
-        return f"{self.table}/{self.slug}"
+    def key(self) -> str:
+        return f"{self.search_key}-lr{self.config.training.lr:g}-seed{self.config.seed}"
 
     def with_seed(self, seed: int) -> "ComparedRun":
         r"""Returns the same run with another seed."""
@@ -229,16 +219,13 @@ def _first_runs(table: str) -> list[TableRun]:
 
 
 def _filtered(runs: Sequence[TableRun], patterns: Sequence[str]) -> list[TableRun]:
-    names = {run.slug: [run.slug] for run in runs}
-    for run in runs:
-        if not run.variant:  # a row is also named by its network
-            names[run.slug].append(run.paper.model.lower())
+    named = [(run.slug, run) for run in runs]
+    named += [(run.paper.model.lower(), run) for run in runs if not run.variant]  # by its network
     found: set[str] = set()
     for pattern in map(str.lower, patterns):
-        fits = {slug for slug, own in names.items() if fnmatch.filter(own, pattern)}
+        fits = {run.slug for name, run in named if fnmatch.fnmatchcase(name, pattern)}
         if not fits:
-            known = dict.fromkeys(name for own in names.values() for name in own)
-            checks.known("plan", "models", pattern, known)
+            checks.known("plan", "models", pattern, dict.fromkeys(name for name, _ in named))
         found |= fits
     return [run for run in runs if run.slug in found]
 

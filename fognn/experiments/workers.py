@@ -118,9 +118,9 @@ def _follow_parent() -> None:
 class RayPool:
     r"""Tasks on a Ray cluster, one with one core and one thread for each run, which Ray restarts
     on another machine if theirs is lost: from the last checkpoint, if the machines share the folder
-    of the runs. Otherwise, a run is trained in a temporary folder, its files are sent back when it
-    ends, and a restart begins with the files that it was started with. fognn must be installed on
-    every machine, and each uses its own ``FOGNN_DATA``."""
+    of the runs. Otherwise, its files are sent back when it ends, and a restart begins with those
+    that it was started with. fognn must be installed on every machine, with its ``FOGNN_DATA``.
+    """
 
     size = sys.maxsize  # Ray queues tasks, and an autoscaling cluster depends on that queue
 
@@ -198,12 +198,11 @@ def train_on_ray(
     r"""Trains or resumes a run in its folder, or in a temporary one with its files."""
     with tempfile.TemporaryDirectory(prefix="fognn-") as temporary:
         place = folder if files is None else Path(temporary)
-        reason = ""
         try:
             put_files(files or {}, place)
             if imported:
                 import_file(imported)
-            train_run(config, place)
+            reason, _ = train_run(config, place)
         except (Exception, Stopped) as error:
             reason = reason_of(error)
         return reason, {} if files is None else files_of(place)
@@ -227,8 +226,7 @@ def put_files(files: dict[str, bytes], folder: Path) -> None:
 
 def problem_of(future: Future[Answer], folder: Path) -> str:
     r"""Writes the files that another machine sent, and returns why a run has failed, if it has."""
-    error = future.exception()
-    if error is not None:
+    if error := future.exception():
         return reason_of(error)
     reason, files = future.result()
     put_files(files, folder)

@@ -32,7 +32,7 @@ def test_the_papers_tables() -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_no_two_runs_have_one_name(table: str) -> None:
     runs = plan(table, seeds=2)
-    for name in ("key", "name", "label"):
+    for name in ("key", "label"):
         seen = [getattr(run, name) for run in runs]
         assert len(set(seen)) == len(seen) // (2 if name == "label" else 1)
     folders = {run.folder(Path("runs")) for run in runs}
@@ -90,8 +90,8 @@ def test_models_and_seeds() -> None:
     assert slugs("zinc", models=["GIN", "fog", "g?n"]) == ["fog", "gcn", "gin"]
     # The name of a network selects all its rows of the paper.
     assert len(plan("widths", ["gcn+fog"])) == 4
-    names = [run.name for run in plan("zinc", ["gcn", "fog"], 2, ours=False)]
-    assert names == ["fog-seed0", "gcn-seed0", "fog-seed1", "gcn-seed1"]
+    names = [run.key for run in plan("zinc", ["gcn", "fog"], 2, ours=False)]
+    assert names == ["zinc/fog-seed0", "zinc/gcn-seed0", "zinc/fog-seed1", "zinc/gcn-seed1"]
     assert [run.config.seed for run in plan("zinc", ["gcn"], [7, 3])] == [7, 3]
 
 
