@@ -159,13 +159,13 @@ def compare(
     source, opened = _opened(data, values)
     planned = networks(source, named, budget, values, name, opened)
     if opened is not None and alone:  # other processes open the file
-        models = [run.config.model.name for run in planned]
-        given = {model: given.get(model, {}) | {"data": opened} for model in models}
+        for run in planned:
+            given.setdefault(run.config.model.name, {})["data"] = opened
     runs, results, table = user_path(runs), user_path(results), planned[0].table
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
     _check_data(trials(planned, tries), results, opened)
     summary = reproduce(
-        [run.with_seed(seed) for seed in range(seeds) for run in planned],
+        [run.with_values({"seed": seed}) for seed in range(seeds) for run in planned],
         runs,
         results,
         workers,
@@ -205,9 +205,8 @@ def networks(
     name: str | None = None,
     opened: UserData | None = None,
 ) -> list[ComparedRun]:
-    r"""Returns each host and the host with FOG, with seed 0 and trained alike: by
-    :func:`fognn.experiments.protocol` for FOG on these data. The arguments are those of
-    :func:`fognn.compare`, with whole names of settings; a pair of own networks is their names."""
+    r"""Returns each host and the host with FOG, with seed 0 and trained alike: by the protocol for
+    FOG on these data. ``values`` has whole names of settings."""
     values = values or {}
     for key in values:
         if key in ("seed", "data.name") or key in _SOLVED:

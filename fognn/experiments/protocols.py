@@ -30,15 +30,11 @@ from fognn.training.user_data import is_user_data, open_data, user_data_name, us
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
-BUDGET = 103_900
-"""The number of parameters of a recipe's network within 1 %, so that it has at most 105,000."""
-
+BUDGET = 103_900  # parameters of a recipe's network within 1 %, so that it has at most 105,000
 RECIPES = ("modern",)  # each a file of settings
-
 _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
 _STEPS = 1000  # iterations in an epoch of few-shot learning, unless the row has another number
 _SEEDS = 1024  # nodes in a batch, each with sampled neighbours
-_EPISODE = ("n_way", "k_shot")
 
 
 def build(row: Row, **settings: Any) -> Module:
@@ -98,7 +94,8 @@ def protocol(
     wanted = DataConfig(data) if own else _data(data)
     images = few_shot(wanted)
     if images:
-        shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in _EPISODE}
+        names = ("n_way", "k_shot")
+        shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in names}
         wanted = dataclasses.replace(wanted, **shots)
         model = f"fewshot-{model}" if f"fewshot-{model}" in list_models() else model
     if not is_python_name(model):

@@ -6,8 +6,8 @@ r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each
 * ``table``, ``row``, ``variant``, ``data``, ``network`` (its label); of tables also ``ours`` and
   ``changed``, the settings that are not those of the row's protocol (a tuple of texts such as
   ``"data.fraction=0.1"``), with ``fraction`` where it is the only one;
-* ``metric``, ``figure`` (which one of the result, such as ``test.last.batches``), ``parameters``,
-  ``lr``, ``epochs``, ``seconds_per_epoch``, ``peak_memory``, ``commits``, ``folds``;
+* ``metric``, ``figure`` (such as ``test.last.batches``), ``parameters``, ``lr``, ``epochs``,
+  ``seconds_per_epoch``, ``peak_memory``, ``commits``, ``folds``;
 * ``seeds``, ``values`` and ``entries`` (tuples, one item for each run), and over them ``mean``,
   ``sd`` (over ``sd_over``, seeds or folds), ``interval`` (of one seed of few-shot images, over test
   episodes), and ``validation``;
@@ -15,9 +15,7 @@ r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each
   exceeds), ``held_out`` and ``held_out_sd``: of the paper's rows;
 * ``host`` (the network that it is compared with), ``paired`` (their difference over the seeds that
   both have), ``low`` and ``high`` (its 95 % interval), ``pairs`` and ``paired_over`` (``"seed"`` or
-  ``"fold"``), and ``verdict``.
-
-What is not known is NaN in a column of numbers, and empty in one of texts.
+  ``"fold"``), and ``verdict``. What is not known is NaN or empty.
 """
 
 from collections.abc import Sequence

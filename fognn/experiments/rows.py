@@ -1,6 +1,5 @@
 """The rows of the paper's tables, and of our own. No module is imported that needs torch."""
 
-import dataclasses
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -179,13 +178,12 @@ _NETWORK = ("layers", "channels", "h1", "h2", "p", "q", "fc1", "fc2", "heads", "
 def _like(entry: dict[str, Any]) -> dict[str, Any]:
     r"""Returns an entry with the training of the row of the paper that its key ``like`` names, and,
     if it has the same network, with the widths of that network."""
-    if "like" not in entry:
+    like = entry.pop("like", None)
+    if like is None:
         return entry
-    paper = next(row for row in _rows("rows") if row.id == entry["like"])
+    paper = next(row for row in _rows("rows") if row.id == like)
     names = [*_TRAINING, *(_NETWORK if entry["model"] == paper.model else ())]
-    values = dataclasses.asdict(paper)
-    own = {name: value for name, value in entry.items() if name != "like"}
-    return {name: values[name] for name in names} | own
+    return {name: getattr(paper, name) for name in names} | entry
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from fognn.data.opening import PYTHON, is_python_name
 from fognn.data.pyg_datasets import PREFIX, is_pyg_name
@@ -56,6 +56,10 @@ class Run(ABC):
     def folder(self, root: Path) -> Path:
         r"""Returns its run folder in the folder of all run folders."""
         return Path(root) / self.key
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        r"""Returns the run with other settings."""
+        return replace(self, config=self.config.with_values(values))
 
 
 class TableRun(Run):
@@ -115,10 +119,6 @@ class ComparedRun(Run):
     def key(self) -> str:
         return f"{self.search_key}-lr{self.config.training.lr:g}-seed{self.config.seed}"
 
-    def with_seed(self, seed: int) -> "ComparedRun":
-        r"""Returns the same run with another seed."""
-        return replace(self, config=self.config.with_values({"seed": seed}))
-
 
 def runs_of(config: Config) -> list[TableRun]:
     r"""Returns the runs of the tables with this configuration; some tables share rows."""
@@ -145,8 +145,7 @@ def run_folder(config: Config, root: str | Path = "runs") -> Path:
 def other_key(config: Config) -> str:
     r"""Returns the key, and the folder, of a run that is not in the tables."""
     model = config.model.name.removeprefix(PYTHON)
-    run = f"{data_slug(config)}/{model}-seed{config.seed}-{config.digest()}"
-    return run.lower()
+    return f"{data_slug(config)}/{model}-seed{config.seed}-{config.digest()}".lower()
 
 
 def data_slug(config: Config) -> str:
@@ -178,9 +177,8 @@ def plan(
 ) -> list[TableRun]:
     r"""Returns the runs of a table: all rows with the first seed, then all with the next.
 
-    ``models`` selects rows by slug or shell pattern, such as ``["gcn", "*fog*"]``; the name of a
-    network selects all its rows of the paper. With ``ours``, our variants of rows are planned, too;
-    ``values`` changes settings.
+    ``models`` selects rows by slug, shell pattern (``"*fog*"``), or the name of their network;
+    ``ours`` adds our variants of rows; ``values`` changes settings.
     """
     changes = {setting_name(name): value for name, value in (values or {}).items()}
     if "seed" in changes:
@@ -192,11 +190,7 @@ def plan(
     chosen = [run for run in _first_runs(table) if ours or not run.variant]
     if models is not None:
         chosen = _filtered(chosen, models)
-    return [
-        replace(run, config=run.config.with_values(changes | {"seed": seed}))
-        for seed in seeds
-        for run in chosen
-    ]
+    return [run.with_values(changes | {"seed": seed}) for seed in seeds for run in chosen]
 
 
 def _first_runs(table: str) -> list[TableRun]:
@@ -269,8 +263,7 @@ def is_host(host: Row, row: Row) -> bool:
 
 def same_variant(host: Row, variant: str, row: Row, own: str) -> bool:
     r"""Whether FOG alone is the difference of a host's variant and a variant of a row with FOG."""
-    # The host does not have the variants of FOG.
-    shared = "" if own == _FEW_SHOT_VARIANT else own
+    shared = own.replace(_FEW_SHOT_VARIANT, "")  # the host does not have this variant of FOG
     return _setting(host, variant) == _setting(row, shared)
 
 

@@ -33,9 +33,8 @@ Answer = tuple[str, dict[str, bytes]]
 
 
 class Here:
-    r"""Trains one run at a time in this process, which takes no time to start, and can be given
-    Python objects, by the names of the networks: further arguments of :func:`fognn.training.fit`.
-    """
+    r"""Trains one run at a time in this process, which can be given Python objects, by the names of
+    the networks: further arguments of :func:`fognn.training.fit`."""
 
     size = 1
 
@@ -55,8 +54,7 @@ class Here:
     def stop(self) -> None:
         r"""Nothing: Ctrl-C stops the run itself."""
 
-    def close(self) -> None:
-        r"""Nothing."""
+    close = stop
 
 
 class Workers:
@@ -136,7 +134,6 @@ class RayPool:
             new = {"num_cpus": cores, "include_dashboard": False}
             place = new if address == "local" else {"address": address}
             ray.init(**place, log_to_driver=False, logging_level="ERROR")
-        # SPREAD: runs are distributed evenly over the machines.
         options = {"num_cpus": 1, "max_retries": 10, "scheduling_strategy": "SPREAD"}
         self.remote = ray.remote(**options, max_calls=1)(train_on_ray)
 

@@ -70,7 +70,7 @@ def test_variants_are_behind_their_rows() -> None:
 def test_what_differs_from_the_protocol_has_a_digest() -> None:
     plain, *_ = plan("zinc", ["gcn"])
     small, *_ = plan("zinc", ["gcn"], fraction=0.1, epochs=20)
-    assert small.name == f"gcn-seed0-{small.config.digest()}"
+    assert small.key == f"zinc/gcn-seed0-{small.config.digest()}"
     assert (small.config.data.fraction, small.config.training.epochs) == (0.1, 20)
     assert small.protocol == plain.config
     assert plain.follows_protocol
@@ -78,7 +78,7 @@ def test_what_differs_from_the_protocol_has_a_digest() -> None:
     # Where it runs, and a value that is the row's own, do not make it another run.
     here, *_ = plan("zinc", ["gcn"], values={"machine.threads": 1, "data.folder": "x"})
     same, *_ = plan("zinc", ["gcn"], fraction=1.0, values={"training.lr": 1e-3})
-    assert here.name == same.name == plain.name == "gcn-seed0"
+    assert here.key == same.key == plain.key == "zinc/gcn-seed0"
     configs = [protocol("zinc", "gcn", 0, {"training.lr": lr}) for lr in (0.5, 0.25)]
     configs += [protocol("imdb-multi", "gin", 0, {"data.fold": fold}) for fold in (1, 2)]
     runs = {json.dumps(config.identity(), sort_keys=True): run_folder(config) for config in configs}
