@@ -58,12 +58,9 @@ Line = TypeVar("Line", bound=KeyedLine)
 
 
 class JsonLines(Generic[Line]):
-    r"""A file with one JSON object per line and unique keys, to which several processes can write.
-
-    The file need not exist. It is replaced in one step, so readers need no lock; writers take one.
-    An invalid line, such as one of another version, is skipped with a warning, and stays in the
-    file as it is.
-    """
+    r"""A file with one JSON object per line and unique keys, to which several processes can write:
+    it is replaced in one step, so readers need no lock. An invalid line, such as one of another
+    version, is skipped with a warning, and stays in the file as it is."""
 
     def __init__(self, path: str | Path, kind: type[Line]) -> None:
         self.path = Path(path)

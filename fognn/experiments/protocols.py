@@ -124,8 +124,7 @@ def protocol(
 
 def command_of(config: Config) -> str:
     r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with each setting
-    that differs from :func:`protocol`. Your own file is given relative to the working directory, or
-    without its folder if it is not in there."""
+    that is not :func:`protocol`'s. A user's file has no folder outside the working directory."""
     if is_python_name(config.data.name) or is_python_name(config.model.name):
         return f"fognn.train(data, model, seed={config.seed}, ...) in Python, with the same objects"
     data, model, own = config.data, config.model.name, is_user_data(config.data)

@@ -36,10 +36,9 @@ class Summary:
         return len(self.trained) + len(self.skipped)
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.done} of {self.done + len(self.failed)} runs are finished: "
-            f"{len(self.skipped)} skipped, {len(self.trained)} trained in {duration(self.seconds)}"
-        ]
+        counts = f"{self.done} of {self.done + len(self.failed)} runs are finished"
+        trained = f"{len(self.trained)} trained in {duration(self.seconds)}"
+        lines = [f"{counts}: {len(self.skipped)} skipped, {trained}"]
         lines += [f"failed twice: {key}: {reason}" for key, reason in self.failed.items()]
         if self.failed:
             lines.append("the same command resumes the failed runs from their last checkpoints")

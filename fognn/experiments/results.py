@@ -54,9 +54,8 @@ def table_frame(
     order of the table, without the trials of searches.
 
     The figures are those of the test split at an epoch (``"last"`` or ``"best"``), the mean over
-    ``"batches"``, as in the public benchmark, or over ``"items"``; by default as the table has
-    them. IMDB-MULTI has no test split: there, as in the paper, they are of the best epoch of the
-    mean curve over the held-out folds, over items. ``minus`` names a row to subtract from all rows
+    ``"batches"``, as in the public benchmark, or over ``"items"``; without a test split, see
+    :func:`fognn.experiments.differences.figure_of`. ``minus`` names a row to subtract from all rows
     of its dataset, in place of the host (for a control, of its reference).
     """
     checks.known("table", "name", table, TABLES)
@@ -95,8 +94,7 @@ def _changes(entry: LedgerEntry) -> tuple[str, ...]:
     r"""Returns the settings in which a run differs from the protocol of its row."""
     usual = TableRun(entry.table, entry.row, entry.variant, entry.label, entry.run).protocol
     mine, theirs = flat(entry.run.identity()), flat(usual.identity())
-    names = dict.fromkeys([*mine, *theirs])
-    return tuple(f"{k}={mine.get(k)}" for k in names if mine.get(k) != theirs.get(k))
+    return tuple(f"{k}={mine.get(k)}" for k in mine | theirs if mine.get(k) != theirs.get(k))
 
 
 def _line(
@@ -147,9 +145,10 @@ def figures_of(entries: Sequence[LedgerEntry], at: str, over: str) -> dict[str, 
     held_out = [result for result in results if result["test"] is None]
     folds = min((len(result.get("folds") or ()) for result in results), default=0)
     interval = None
-    if len(results) == 1 and not folded and over == "items":
+    if folded:
+        sd = _mean([spread[at][over] for spread in folded])
+    elif len(results) == 1 and over == "items":
         interval = results[0][split][at].get("interval")
-    sd = _mean([spread[at][over] for spread in folded]) if folded else sd
     commits = dict.fromkeys(str(result.get("commit")) for result in results)
     return {
         "figure": f"{split}.{at}.{over}" if results else "",

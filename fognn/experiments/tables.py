@@ -84,7 +84,6 @@ class TableRun(Run):
     def keeps_weights(self) -> bool:
         r"""Whether its weights can be kept: it is trained by the row's own protocol, on all of the
         data, and no earlier table has the same run."""
-        # A line of another version may have a variant that no table has now.
         first = next((run.table for run in runs_of(self.config)), self.table)
         whole = self.config.data.fraction == 1.0
         return self.follows_protocol and whole and first == self.table
