@@ -38,6 +38,7 @@ from fognn.utils.own_code import import_file as import_python_file
 
 __all__ = ["CompareResult", "compare"]
 
+Host = str | tuple[str, str]  # or the names of a pair of own networks
 RATES = (3e-3, 1e-3, 3e-4)
 # The budget determines these, and the search the learning rate.
 _SOLVED = ("model.channels", "model.head_channels", "model.hidden", "model.fog_channels")
@@ -132,9 +133,8 @@ def compare(
         name (str, optional): Name of the comparison: its runs are in ``RUNS/compare/NAME`` and
             its ledger is ``RESULTS/compare/NAME.jsonl``.
             (default: that of the dataset, or of the file)
-        workers (int or str, optional): As in :func:`fognn.experiments.reproduce`. Python objects
-            need :obj:`1`. (default: :obj:`1`)
-        ray, shared (optional): As in :func:`fognn.experiments.reproduce`.
+        workers, ray, shared (optional): As in :func:`fognn.experiments.reproduce`. Python objects
+            need one worker, the default.
         runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
         import_file (str, optional): A Python file that registers hosts of your own.
@@ -199,7 +199,7 @@ def compare(
 
 def networks(
     data: str,
-    hosts: Sequence[str | tuple[str, str]],
+    hosts: Sequence[Host],
     budget: int = 100_000,
     values: Mapping[str, Any] | None = None,
     name: str | None = None,
@@ -310,13 +310,11 @@ def _notes(
     return lines
 
 
-def _named(
-    hosts: Sequence[Any],
-) -> tuple[list[str | tuple[str, str]], dict[str, dict[str, Any]]]:
+def _named(hosts: Sequence[Any]) -> tuple[list[Host], dict[str, dict[str, Any]]]:
     r"""Returns the names of the hosts, and the user's own networks by their names."""
     if isinstance(hosts, str) or not isinstance(hosts, Sequence) or not hosts:
         raise ValueError(f"compare: hosts must be a list, got {hosts!r}")
-    named: list[str | tuple[str, str]] = []
+    named: list[Host] = []
     given: dict[str, dict[str, Any]] = {}
     for host in hosts:
         if isinstance(host, str):

@@ -13,6 +13,7 @@ from scipy.stats import t as student_t
 from fognn.experiments.ledger import LedgerEntry
 
 NONE = "–"  # shown where there is no value
+Entries = Sequence[LedgerEntry]
 
 
 @dataclass(frozen=True)
@@ -135,19 +136,14 @@ def value_of(scores: Mapping[str, Any], at: str, over: str) -> float:
     return float(scores[split][at][over])
 
 
-def gaps(
-    ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
-) -> dict[int, float]:
+def gaps(ours: Entries, theirs: Entries, at: str, over: str) -> dict[int, float]:
     r"""Returns the first network minus the second, for each seed that both have."""
-    first, second = (
-        {entry.seed: value_of(entry.result, at, over) for entry in runs} for runs in (ours, theirs)
-    )
+    first = {entry.seed: value_of(entry.result, at, over) for entry in ours}
+    second = {entry.seed: value_of(entry.result, at, over) for entry in theirs}
     return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
-def paired_difference(
-    ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
-) -> Difference | None:
+def paired_difference(ours: Entries, theirs: Entries, at: str, over: str) -> Difference | None:
     r"""Returns the mean of :func:`gaps`, of one seed over folds; :obj:`None` without any."""
     found = gaps(ours, theirs, at, over)
     if len(found) == 1:

@@ -32,6 +32,7 @@ from fognn.utils.files import user_path
 
 BUDGET = 103_900  # parameters of a recipe's network within 1 %, so that it has at most 105,000
 RECIPES = ("modern",)  # each a file of settings
+Values = Mapping[str, Any]  # settings by name
 _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
 _STEPS = 1000  # iterations in an epoch of few-shot learning, unless the row has another number
 _SEEDS = 1024  # nodes in a batch, each with sampled neighbours
@@ -68,7 +69,7 @@ def protocol(
     data: str,
     model: str,
     seed: int = 0,
-    values: Mapping[str, Any] | None = None,
+    values: Values | None = None,
     opened: UserData | None = None,
 ) -> Config:
     r"""Returns the configuration of a dataset and a network: that of the paper's row, or of our
@@ -85,7 +86,6 @@ def protocol(
         model (str): The name of a network in :func:`fognn.list_models`.
         seed (int, optional): The seed. (default: :obj:`0`)
         values (dict, optional): Settings to change, by name: ``{"lr": 1e-3, "model.h1": 8}``.
-            (default: :obj:`None`)
         opened (UserData, optional): The user's data, if they are open. (default: opened here)
     """
     values = {setting_name(name): value for name, value in (values or {}).items()}
@@ -144,13 +144,11 @@ def command_of(config: Config) -> str:
     return shlex.join(arguments)
 
 
-def _own(
-    data: str, model: str, seed: int, values: dict[str, Any], opened: UserData | None
-) -> Config:
+def _own(data: str, model: str, seed: int, values: Values, opened: UserData | None) -> Config:
     name = data if is_pyg_name(data) or is_python_name(data) else str(user_path(data).resolve())
     split = str(values.get("data.split"))
     if split.endswith((".json", ".csv", ".csv.gz")):
-        values = values | {"data.split": str(user_path(split).resolve())}
+        values = {**values, "data.split": str(user_path(split).resolve())}
     start = _own_start(DataConfig(name), model, seed)
     start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
     opened = opened or open_data(start.data)
@@ -165,7 +163,7 @@ def _own(
     if host is not None and host.jumping and opened.level == "graph":
         # The sum over the nodes of all layers begins with huge logits.
         usual["model.readout"] = "mean"
-    return start.with_values(usual | values)
+    return start.with_values({**usual, **values})
 
 
 def _own_start(data: DataConfig, model: str, seed: int) -> Config:
@@ -212,7 +210,7 @@ def recipe(
     data: str,
     model: str,
     seed: int = 0,
-    values: Mapping[str, Any] | None = None,
+    values: Values | None = None,
     opened: UserData | None = None,
 ) -> Config:
     r"""Returns the configuration of :func:`protocol` with the settings of a recipe that fit the

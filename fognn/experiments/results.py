@@ -41,6 +41,7 @@ from fognn.training.config import flat
 from fognn.utils import checks
 
 Group = tuple[str, str, tuple[str, ...]]  # a row, a variant of it, and the changed settings
+Line = dict[str, Any]  # a row of the frame
 
 
 def table_frame(
@@ -97,9 +98,7 @@ def _changes(entry: LedgerEntry) -> tuple[str, ...]:
     return tuple(f"{k}={mine.get(k)}" for k in mine | theirs if mine.get(k) != theirs.get(k))
 
 
-def _line(
-    table: str, group: Group, entries: Sequence[LedgerEntry], at: str, over: str
-) -> dict[str, Any]:
+def _line(table: str, group: Group, entries: Sequence[LedgerEntry], at: str, over: str) -> Line:
     row, variant, changed = group
     paper = get_row(row)
     label = label_of(paper, variant)
@@ -130,7 +129,7 @@ def _off(line: Any) -> str:
     return " and ".join(name for name, limit in limits.items() if abs(line.difference) > limit)
 
 
-def figures_of(entries: Sequence[LedgerEntry], at: str, over: str) -> dict[str, Any]:
+def figures_of(entries: Sequence[LedgerEntry], at: str, over: str) -> Line:
     r"""Returns the figures of the runs of one network, by column."""
     entries = sorted(entries, key=lambda entry: entry.seed)
     results = [entry.result for entry in entries]
@@ -180,9 +179,7 @@ def _unsearched(changed: Sequence[str]) -> tuple[str, ...]:
     return tuple(text for text in changed if text.partition("=")[0] not in SEARCHED)
 
 
-def _pair(
-    line: dict[str, Any], lines: Sequence[dict[str, Any]]
-) -> tuple[dict[str, Any] | None, bool]:
+def _pair(line: Line, lines: Sequence[Line]) -> tuple[Line | None, bool]:
     r"""Returns the row that a row is compared with, and whether that one comes first: for a control
     its reference, from which it is subtracted; for a network with FOG the host with the same
     variant, or, if both are the paper's own rows, the host of the paper."""
@@ -201,9 +198,7 @@ def _pair(
     return max(hosts, key=lambda found: found[:2], default=(None,))[-1], False
 
 
-def add_difference(
-    line: dict[str, Any], other: dict[str, Any] | None, first: bool, at: str, over: str
-) -> None:
+def add_difference(line: Line, other: Line | None, first: bool, at: str, over: str) -> None:
     r"""Adds the columns of the difference to another row; ``first`` if that is the first of it."""
     found = None
     if other is not None and line["entries"]:
@@ -216,7 +211,7 @@ def add_difference(
     line["verdict"] = verdict_of(found, line["metric"], decides) if found else ""
 
 
-def _typed(lines: Sequence[dict[str, Any]]) -> pd.DataFrame:
+def _typed(lines: Sequence[Line]) -> pd.DataFrame:
     frame = pd.DataFrame(lines)
     kinds = dict.fromkeys([name for name in frame if frame[name].isna().all()], "float64")
     kinds |= dict.fromkeys(("parameters", "pairs", "peak_memory"), "Int64")
@@ -261,10 +256,9 @@ def _settings(entry: LedgerEntry) -> dict[str, str]:
     return {name: str(value) for name, value in found if name != "seed"}
 
 
-def _host(line: dict[str, Any], lines: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def _host(line: Line, lines: Sequence[Line]) -> Line | None:
     fog = line["entries"][0]
-    mine = _settings(fog)
-    found = []
+    mine, found = _settings(fog), []
     for other in lines:
         host = other["entries"][0]
         theirs = _settings(host)

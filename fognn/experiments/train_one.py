@@ -60,8 +60,7 @@ def train(
         config (str, optional): A ``config.yaml`` to start from, instead of ``data`` and ``model``.
         logger (str, optional): ``"tensorboard"``, in addition to ``metrics.csv``.
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
-        again (bool, optional): If set to :obj:`True`, trains a run anew that the folder has.
-            (default: :obj:`False`)
+        again (bool, optional): Trains a run anew that the folder has. (default: :obj:`False`)
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: see :func:`fognn.training.fit`)
         **overrides (optional): Settings of :class:`~fognn.training.Config`, by their dotted names
