@@ -23,7 +23,5 @@ __all__ = [
 ]
 
 # The command line reads the names of the tables, which does not need torch.
-__getattr__ = lazy_names(
-    __name__,
-    {"protocols": ("build", "config_of", "protocol"), "train_one": ("train",)},
-)
+_LAZY = {"protocols": ("build", "config_of", "protocol"), "train_one": ("train",)}
+__getattr__ = lazy_names(__name__, _LAZY)

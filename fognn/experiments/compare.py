@@ -38,6 +38,7 @@ from fognn.utils.own_code import import_file as import_python_file
 
 __all__ = ["CompareResult", "compare"]
 
+Host = str | tuple[str, str]  # or the names of a pair of own networks
 RATES = (3e-3, 1e-3, 3e-4)
 # The budget determines these, and the search the learning rate.
 _SOLVED = ("model.channels", "model.head_channels", "model.hidden", "model.fog_channels")
@@ -132,9 +133,8 @@ def compare(
         name (str, optional): Name of the comparison: its runs are in ``RUNS/compare/NAME`` and
             its ledger is ``RESULTS/compare/NAME.jsonl``.
             (default: that of the dataset, or of the file)
-        workers (int or str, optional): As in :func:`fognn.experiments.reproduce`. Python objects
-            need :obj:`1`. (default: :obj:`1`)
-        ray, shared (optional): As in :func:`fognn.experiments.reproduce`.
+        workers, ray, shared (optional): As in :func:`fognn.experiments.reproduce`. Python objects
+            need one worker, the default.
         runs (str, optional): The folder of the run folders. (default: :obj:`"runs"`)
         results (str, optional): The folder of the ledgers. (default: :obj:`"results"`)
         import_file (str, optional): A Python file that registers hosts of your own.
@@ -159,13 +159,13 @@ def compare(
     source, opened = _opened(data, values)
     planned = networks(source, named, budget, values, name, opened)
     if opened is not None and alone:  # other processes open the file
-        models = [run.config.model.name for run in planned]
-        given = {model: given.get(model, {}) | {"data": opened} for model in models}
+        for run in planned:
+            given.setdefault(run.config.model.name, {})["data"] = opened
     runs, results, table = user_path(runs), user_path(results), planned[0].table
     tries = [(rate, planned[0].config.training.weight_decay) for rate in rates]
     _check_data(trials(planned, tries), results, opened)
     summary = reproduce(
-        [run.with_seed(seed) for seed in range(seeds) for run in planned],
+        [run.with_values({"seed": seed}) for seed in range(seeds) for run in planned],
         runs,
         results,
         workers,
@@ -199,15 +199,14 @@ def compare(
 
 def networks(
     data: str,
-    hosts: Sequence[str | tuple[str, str]],
+    hosts: Sequence[Host],
     budget: int = 100_000,
     values: Mapping[str, Any] | None = None,
     name: str | None = None,
     opened: UserData | None = None,
 ) -> list[ComparedRun]:
-    r"""Returns each host and the host with FOG, with seed 0 and trained alike: by
-    :func:`fognn.experiments.protocol` for FOG on these data. The arguments are those of
-    :func:`fognn.compare`, with whole names of settings; a pair of own networks is their names."""
+    r"""Returns each host and the host with FOG, with seed 0 and trained alike: by the protocol for
+    FOG on these data. ``values`` has whole names of settings."""
     values = values or {}
     for key in values:
         if key in ("seed", "data.name") or key in _SOLVED:
@@ -229,10 +228,9 @@ def networks(
     for host in hosts:
         if not isinstance(host, str):
             label = host[0].partition(":")[2].rpartition("-")[0]  # the class
-            for model, fog in zip(host, ("", "fog"), strict=True):
+            for model, fog, end in zip(host, ("", "fog"), ("", "+FOG"), strict=True):
                 config = replace(base, model=ModelConfig(model, {}))
-                name_of = f"{label}+FOG" if fog else label
-                found.append(ComparedRun(table, f"{label.lower()}-0", fog, name_of, config))
+                found.append(ComparedRun(table, f"{label.lower()}-0", fog, label + end, config))
             continue
         for model, widths in budget_settings(host, task, budget, **usual).items():
             settings = _form(base, model, opened) | usual | widths
@@ -247,11 +245,11 @@ def _form(base: Config, model: str, opened: UserData | None) -> dict[str, Any]:
     r"""Returns the order of FOG's norm and activation, that of FOG alone on these data, and on the
     user's own data the norm of GCN and the readout of GIN."""
     form = {"fog_act_first": base.model.settings["fog_act_first"]} if has_fog(model) else {}
-    if not is_user_data(base.data):
-        return form
-    values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
-    settings = protocol(base.data.name, model, 0, values, opened).model.settings
-    return form | {key: settings[key] for key in ("norm", "readout") if key in settings}
+    if is_user_data(base.data):
+        values = {f"data.{key}": value for key, value in vars(base.data).items() if key != "name"}
+        settings = protocol(base.data.name, model, 0, values, opened).model.settings
+        form |= {key: settings[key] for key in ("norm", "readout") if key in settings}
+    return form
 
 
 def _display(model: str) -> str:
@@ -271,10 +269,10 @@ def _name(config: Config, name: str | None) -> str:
 
 def _opened(data: Any, values: Mapping[str, Any]) -> tuple[str, UserData | None]:
     r"""Returns the name of the data, and the user's data, opened."""
-    fields = {k.removeprefix("data."): v for k, v in values.items() if k.startswith("data.")}
     if not isinstance(data, str | Path):
-        opened = open_user_data(data, task=fields.get("task", "auto"))
+        opened = open_user_data(data, task=values.get("data.task", "auto"))
         return opened.name, opened
+    fields = {k.removeprefix("data."): v for k, v in values.items() if k.startswith("data.")}
     config = DataConfig(str(data), **fields)
     return str(data), open_data(config) if is_user_data(config) else None
 
@@ -302,25 +300,21 @@ def _notes(
     planned: Sequence[ComparedRun], failed: Mapping[str, str], frame: pd.DataFrame
 ) -> list[str]:
     r"""Returns a line for each run that failed, and each network that learnt nothing."""
-    lines = [
-        f"{run.label} failed ({key.rpartition('/')[2]}): {reason}"
-        for run in planned
-        for key, reason in failed.items()
-        if key.startswith(f"{run.search_key}-lr")
-    ]
+    lines = []
+    for run in planned:
+        own = [key for key in failed if key.startswith(f"{run.search_key}-lr")]
+        lines += [f"{run.label} failed ({key.rpartition('/')[2]}): {failed[key]}" for key in own]
     for line in frame.itertuples():
         if any(entry.result.get("majority_class") for entry in line.entries):
             lines.append(f"{line.network} only predicts the most frequent class.")
     return lines
 
 
-def _named(
-    hosts: Sequence[Any],
-) -> tuple[list[str | tuple[str, str]], dict[str, dict[str, Any]]]:
+def _named(hosts: Sequence[Any]) -> tuple[list[Host], dict[str, dict[str, Any]]]:
     r"""Returns the names of the hosts, and the user's own networks by their names."""
     if isinstance(hosts, str) or not isinstance(hosts, Sequence) or not hosts:
         raise ValueError(f"compare: hosts must be a list, got {hosts!r}")
-    named: list[str | tuple[str, str]] = []
+    named: list[Host] = []
     given: dict[str, dict[str, Any]] = {}
     for host in hosts:
         if isinstance(host, str):

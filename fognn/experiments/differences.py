@@ -13,7 +13,7 @@ from scipy.stats import t as student_t
 from fognn.experiments.ledger import LedgerEntry
 
 NONE = "–"  # shown where there is no value
-FEW = "one or two seeds decide nothing"
+Entries = Sequence[LedgerEntry]
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,8 @@ class Metric:
     def signed(self, difference: float) -> str:
         r"""A difference of two values with its sign; none if it rounds to 0."""
         text = self.number(abs(difference))
-        if float(text) == 0:
-            return text
-        return f"{'−' if difference < 0 else '+'}{text}"
+        sign = "−" if difference < 0 else "+"
+        return text if float(text) == 0 else f"{sign}{text}"
 
     def interval(self, low: float, high: float) -> str:
         r"""``[−0.1000, +0.2000]``; an empty string for NaN."""
@@ -137,19 +136,14 @@ def value_of(scores: Mapping[str, Any], at: str, over: str) -> float:
     return float(scores[split][at][over])
 
 
-def gaps(
-    ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
-) -> dict[int, float]:
+def gaps(ours: Entries, theirs: Entries, at: str, over: str) -> dict[int, float]:
     r"""Returns the first network minus the second, for each seed that both have."""
-    first, second = (
-        {entry.seed: value_of(entry.result, at, over) for entry in runs} for runs in (ours, theirs)
-    )
+    first = {entry.seed: value_of(entry.result, at, over) for entry in ours}
+    second = {entry.seed: value_of(entry.result, at, over) for entry in theirs}
     return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
-def paired_difference(
-    ours: Sequence[LedgerEntry], theirs: Sequence[LedgerEntry], at: str, over: str
-) -> Difference | None:
+def paired_difference(ours: Entries, theirs: Entries, at: str, over: str) -> Difference | None:
     r"""Returns the mean of :func:`gaps`, of one seed over folds; :obj:`None` without any."""
     found = gaps(ours, theirs, at, over)
     if len(found) == 1:
@@ -219,7 +213,7 @@ def sentence_of(frame: pd.DataFrame) -> str:
     folds = any(gap.over == "fold" for _, gap in found)
     if any(line.verdict.startswith("maybe") for line, _ in found):
         why = "folds share training data" if folds else "another seed may show the opposite"
-        parts.append(f"{FEW}: {why}")
+        parts.append(f"one or two seeds decide nothing: {why}")
     text = f"{'; '.join(parts)}."
     if all(math.isnan(gap.low) for _, gap in found):
         return text

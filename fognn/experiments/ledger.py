@@ -2,12 +2,10 @@ r"""The ledger of measured runs: one line for each finished run in ``results/TAB
 that are not in the paper's tables are in ``results/runs.jsonl``, those of ``fognn compare`` in
 ``results/compare/NAME.jsonl``.
 
-Beside it are the kept weights, ``weights/TABLE/ROW.safetensors``: :func:`add_to_ledger` writes them
-with the line of a finished run, which has the checksum of the file, and :func:`verify` evaluates
-them and compares with the line. Of all runs of a row by its own protocol, on all of the data, those
-of the lowest seed are kept, at the epoch whose figure the table shows. So that all files together
-stay small, a run over folds keeps those of its first fold, and a run that several tables have is
-kept for the first of them."""
+Beside it are the kept weights, ``weights/TABLE/ROW.safetensors``. Of all runs of a row by its own
+protocol, on all of the data, those of the lowest seed are kept, at the epoch whose figure the table
+shows. So that all files together stay small, a run over folds keeps those of its first fold, and a
+run that several tables have is kept for the first of them."""
 
 import json
 import math
@@ -60,12 +58,9 @@ Line = TypeVar("Line", bound=KeyedLine)
 
 
 class JsonLines(Generic[Line]):
-    r"""A file with one JSON object per line and unique keys, to which several processes can write.
-
-    The file need not exist. It is replaced in one step, so readers need no lock; writers take one.
-    An invalid line, such as one of another version, is skipped with a warning, and stays in the
-    file as it is.
-    """
+    r"""A file with one JSON object per line and unique keys, to which several processes can write:
+    it is replaced in one step, so readers need no lock. An invalid line, such as one of another
+    version, is skipped with a warning, and stays in the file as it is."""
 
     def __init__(self, path: str | Path, kind: type[Line]) -> None:
         self.path = Path(path)
@@ -146,9 +141,8 @@ def ledger_of(table: str, results: str | Path) -> JsonLines[LedgerEntry]:
 
 
 def readable(results: str | Path, pattern: str = "*.jsonl") -> Path:
-    r"""Returns the folder to read ledgers from: the given one; if that is the default and has none
-    of the tables (``compare`` writes its own into a folder below), that of the clone, or of the
-    installed package."""
+    r"""Returns the folder to read ledgers from: the given one; if that is the default and has no
+    files of the pattern, that of the clone, or of the installed package."""
     if Path(results) != Path("results") or any(Path(results).glob(pattern)):
         return Path(results)
     clone = Path(__file__).parents[2]
@@ -159,19 +153,18 @@ def readable(results: str | Path, pattern: str = "*.jsonl") -> Path:
 
 def ledger_entry(folder: Path, run: Run | None = None) -> LedgerEntry:
     r"""Returns the ledger line of a finished run: of a table, or else for ``runs.jsonl``."""
-    folder = Path(folder)
     result, config = Result.read(folder), Config.read(folder / "config.yaml")
     shared, metric, history = portable(config), config.training.metric, read_metrics(folder)
     # JSON has no NaN. A fold's loss can be NaN at the best epoch of the mean curve.
     content = json.loads(result.model_dump_json(), parse_constant=lambda _: None)
-    # Without paths of this machine: the command repeats the run from any clone.
     content |= {"command": command_of(config), "data": shared.data.name}
     content["fingerprint"] = result.fingerprint or data_fingerprint(config)
-    columns = {"lr": "lr", "train_loss": "train_loss", "val_loss": "val_loss"}
-    columns |= {split: f"{split}_{metric}_items" for split in ("train", "val")}
+    columns: dict[str, Sequence[str]] = {n: (n,) for n in ("lr", "train_loss", "val_loss")}
+    columns |= {split: (f"{split}_{metric}_items",) for split in ("train", "val")}
+    columns["seconds"] = TIMES
     curve = {"epoch": [row["epoch"] for row in history]}
-    curve |= {new: [_rounded(row[old]) for row in history] for new, old in columns.items()}
-    curve["seconds"] = [_rounded(sum(row[name] for name in TIMES)) for row in history]
+    for name, summed in columns.items():
+        curve[name] = [_rounded(sum(row[one] for one in summed)) for row in history]
     finished = datetime.fromtimestamp((folder / "result.json").stat().st_mtime, UTC)
     names = {"key": other_key(config), "table": "runs", "row": "", "variant": ""}
     return LedgerEntry(
@@ -192,21 +185,19 @@ def names_of(run: Run) -> dict[str, str]:
 
 
 def _rounded(value: float) -> float | None:
-    # Enough digits for any plot.
     return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
 # --- kept weights ---
 
-FOLD = 1  # the fold whose weights are kept, of a run over folds
 # What no other training of the same run has in common with it.
 _FIGURES = ("train", "val", "test", "epochs", "seconds")
 
 
 def add_to_ledger(run: Run, folder: Path, results: Path) -> None:
-    r"""Adds a finished run to the ledger of its table, and keeps its weights if no lower seed of
-    its row has some. Without the checkpoint of that epoch in the run folder, the line has none. If
-    the process is killed between the two files, the same call repairs the line."""
+    r"""Adds a finished run to the ledger of its table, and keeps its weights, if the run folder has
+    the checkpoint and no lower seed of its row has some. If the process is killed between the two
+    files, the same call repairs the line."""
     entry = ledger_entry(folder, run)
     file = weights_of(results) / f"{kept_name(entry)}{SUFFIX}"
 
@@ -238,14 +229,17 @@ def kept_name(entry: LedgerEntry) -> str:
     return entry.key.removesuffix(f"-seed{entry.seed}")
 
 
+def _kept_result(entry: LedgerEntry) -> dict[str, Any]:
+    r"""Returns the result of the kept weights: of a run over folds, that of its first fold."""
+    return (entry.result.get("folds") or [entry.result])[0]
+
+
 def _write(file: Path, entry: LedgerEntry, folder: Path) -> str | None:
     r"""Writes the weights of a run, if it has a checkpoint, and returns their checksum."""
-    folds = entry.result.get("folds") or []
-    at = TABLES[entry.table].at
-    checkpoint = (folder / f"fold-{FOLD}" if folds else folder) / f"{at}.ckpt"
+    result, at = _kept_result(entry), TABLES[entry.table].at
+    checkpoint = (folder / "fold-1" if entry.result.get("folds") else folder) / f"{at}.ckpt"
     if not checkpoint.exists():
         return None
-    result = folds[FOLD - 1] if folds else entry.result
     epoch = result["epochs"] if at == "last" else result["best_epoch"]
     content = read_checkpoint(checkpoint)
     settings = portable(Config.from_dict(content["config"])).to_dict()
@@ -280,9 +274,8 @@ def verify(
     data: str | Path | None = None,
     device: str = "auto",
 ) -> Iterator[Check]:
-    r"""Evaluates the kept weights of tables (by default all), one network after another, and
-    compares with the ledgers. A network that cannot be evaluated, or a file that no line of the
-    ledger names, is a :class:`Check` with a problem."""
+    r"""Evaluates the kept weights of tables (by default all), and compares with the ledgers. A
+    network that cannot be evaluated, or a file that no line names, is one with a problem."""
     for table in tables or ():
         checks.known("verify", "table", table, TABLES)
     results = readable(user_path(results))
@@ -304,9 +297,7 @@ def verify(
 
 
 def _check(entry: LedgerEntry, file: Path, data: Path | None, device: str) -> Check:
-    # Of a run over folds, the figures of the fold whose weights are kept.
-    folds = entry.result.get("folds") or []
-    result = next((fold for fold in folds if fold["fold"] == FOLD), entry.result)
+    result = _kept_result(entry)
     split = "val" if result["test"] is None else "test"
     overs = ("batches", "items")
     figures = tuple(result[split][TABLES[entry.table].at][over] for over in overs)

@@ -18,7 +18,7 @@ from fognn.data.opening import is_python_name
 from fognn.data.pyg_datasets import is_pyg_name
 from fognn.data.user_data import UserData
 from fognn.experiments.rows import Row, all_rows, image_settings, model_settings, name_of
-from fognn.models import TASKS, Task, list_models
+from fognn.models import Task, list_models
 from fognn.models.budget import budget_settings
 from fognn.models.hosts import FOG_SETTINGS, HOSTS
 from fognn.models.registry import host_of, new_model
@@ -30,17 +30,12 @@ from fognn.training.user_data import is_user_data, open_data, user_data_name, us
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
-BUDGET = 103_900
-"""The number of parameters of a recipe's network within 1 %, so that it has at most 105,000."""
-
+BUDGET = 103_900  # parameters of a recipe's network within 1 %, so that it has at most 105,000
 RECIPES = ("modern",)  # each a file of settings
-
+Values = Mapping[str, Any]  # settings by name
 _SHOTS = re.compile(r"(.+)-(\d+)way-(\d+)shot", re.IGNORECASE)
-# The paper counts iterations in few-shot learning; here, an epoch has this many, unless the row
-# says otherwise.
-_STEPS = 1000
+_STEPS = 1000  # iterations in an epoch of few-shot learning, unless the row has another number
 _SEEDS = 1024  # nodes in a batch, each with sampled neighbours
-_EPISODE = ("n_way", "k_shot")
 
 
 def build(row: Row, **settings: Any) -> Module:
@@ -53,10 +48,7 @@ def build(row: Row, **settings: Any) -> Module:
             ``aggr="mean"`` its GraphSAGE, ``gate="after"`` its GatedGCN; ``benchmark=True`` gives
             the GraphSAGE of the public benchmark, whose figures the paper quotes.
     """
-    task = None
-    if not row.few_shot:
-        name = "zinc" if row.dataset == PLAIN_ZINC else row.dataset.lower()
-        task = dataclasses.replace(TASKS[name], encodings=row.values.get("data.rwse", 0))
+    task = task_of(config_of(row).data)
     return new_model(name_of(row), task, **(model_settings(row) | settings))
 
 
@@ -66,8 +58,7 @@ def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
     Args:
         row (Row): A row of :func:`fognn.experiments.rows`.
         seed (int, optional): The seed. (default: :obj:`0`)
-        **settings (optional): Settings of the network to change, as in
-        :func:`fognn.experiments.build`.
+        **settings (optional): Settings of the network, as in :func:`fognn.experiments.build`.
     """
     model = ModelConfig(name_of(row), model_settings(row) | settings)
     config = Config(_episodes(_data(row.dataset), row), model, _training(row), seed)
@@ -78,7 +69,7 @@ def protocol(
     data: str,
     model: str,
     seed: int = 0,
-    values: Mapping[str, Any] | None = None,
+    values: Values | None = None,
     opened: UserData | None = None,
 ) -> Config:
     r"""Returns the configuration of a dataset and a network: that of the paper's row, or of our
@@ -95,21 +86,22 @@ def protocol(
         model (str): The name of a network in :func:`fognn.list_models`.
         seed (int, optional): The seed. (default: :obj:`0`)
         values (dict, optional): Settings to change, by name: ``{"lr": 1e-3, "model.h1": 8}``.
-            (default: :obj:`None`)
         opened (UserData, optional): The user's data, if they are open. (default: opened here)
     """
     values = {setting_name(name): value for name, value in (values or {}).items()}
     model = model.lower()
-    if is_user_data(DataConfig(data)):
-        _known(model)
-        return _own(data, model, seed, values, opened)
-    wanted = _data(data)
+    own = is_user_data(DataConfig(data))
+    wanted = DataConfig(data) if own else _data(data)
     images = few_shot(wanted)
     if images:
-        shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in _EPISODE}
+        names = ("n_way", "k_shot")
+        shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in names}
         wanted = dataclasses.replace(wanted, **shots)
         model = f"fewshot-{model}" if f"fewshot-{model}" in list_models() else model
-    _known(model)
+    if not is_python_name(model):
+        checks.known("train", "model", model, list_models())
+    if own:
+        return _own(data, model, seed, values, opened)
     if images != model.startswith("fewshot-"):
         needed = "a 'fewshot-' network" if images else "no 'fewshot-' network"
         raise ValueError(f"train: model must be {needed} for {wanted.name}, got {model!r}")
@@ -132,8 +124,7 @@ def protocol(
 
 def command_of(config: Config) -> str:
     r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with each setting
-    that differs from :func:`protocol`. Your own file is given relative to the working directory, or
-    without its folder if it is not in there."""
+    that is not :func:`protocol`'s. A user's file has no folder outside the working directory."""
     if is_python_name(config.data.name) or is_python_name(config.model.name):
         return f"fognn.train(data, model, seed={config.seed}, ...) in Python, with the same objects"
     data, model, own = config.data, config.model.name, is_user_data(config.data)
@@ -153,13 +144,11 @@ def command_of(config: Config) -> str:
     return shlex.join(arguments)
 
 
-def _own(
-    data: str, model: str, seed: int, values: dict[str, Any], opened: UserData | None
-) -> Config:
+def _own(data: str, model: str, seed: int, values: Values, opened: UserData | None) -> Config:
     name = data if is_pyg_name(data) or is_python_name(data) else str(user_path(data).resolve())
     split = str(values.get("data.split"))
     if split.endswith((".json", ".csv", ".csv.gz")):
-        values = values | {"data.split": str(user_path(split).resolve())}
+        values = {**values, "data.split": str(user_path(split).resolve())}
     start = _own_start(DataConfig(name), model, seed)
     start = start.with_values({k: v for k, v in values.items() if k.startswith("data.")})
     opened = opened or open_data(start.data)
@@ -174,7 +163,7 @@ def _own(
     if host is not None and host.jumping and opened.level == "graph":
         # The sum over the nodes of all layers begins with huge logits.
         usual["model.readout"] = "mean"
-    return start.with_values(usual | values)
+    return start.with_values({**usual, **values})
 
 
 def _own_start(data: DataConfig, model: str, seed: int) -> Config:
@@ -186,35 +175,30 @@ def _usual_network(model: str) -> dict[str, Any]:
     return {} if is_python_name(model) else {"channels": 64, "layers": 4, "dropout": 0.0}
 
 
-def _known(model: str) -> None:
-    if not is_python_name(model):
-        checks.known("train", "model", model, list_models())
-
-
 def _data(name: str) -> DataConfig:
-    shots = _SHOTS.fullmatch(name)
-    if shots:
-        n_way, k_shot = int(shots[2]), int(shots[3])
-        return DataConfig(dataset_info(shots[1]).name, n_way=n_way, k_shot=k_shot)
     if name.lower() == PLAIN_ZINC.lower():
         return DataConfig(PLAIN_ZINC)
-    return DataConfig(dataset_info(name).name)
+    shots = _SHOTS.fullmatch(name)
+    if shots is None:
+        return DataConfig(dataset_info(name).name)
+    return DataConfig(dataset_info(shots[1]).name, n_way=int(shots[2]), k_shot=int(shots[3]))
 
 
 def _episodes(data: DataConfig, row: Row) -> DataConfig:
     r"""Returns the data with the episodes and the fraction of a row, where it has them."""
-    names = ("n_query", "episodes", "fraction")
-    own = {name: getattr(row, name) for name in names if getattr(row, name) is not None}
-    return dataclasses.replace(data, **own)
+    return dataclasses.replace(data, **_given(row, "n_query", "episodes", "fraction"))
+
+
+def _given(row: Row, *names: str) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names if getattr(row, name) is not None}
 
 
 def _training(row: Row) -> TrainingConfig:
     names = ("batch_size", "lr", "weight_decay", "schedule", "patience", "min_lr", "steps")
-    given = {name: getattr(row, name) for name in (*names, "epochs", "step")}
-    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    lengths = _given(row, "epochs", "step")
     if row.few_shot:
-        unit = row.steps or _STEPS
-        settings |= {key: settings[key] // unit for key in ("epochs", "step") if key in settings}
+        lengths = {key: count // (row.steps or _STEPS) for key, count in lengths.items()}
+    settings = _given(row, *names) | lengths
     loss, metric = ("l1" if row.metric == "mae" else "cross_entropy"), row.metric
     if row.dataset in ("PATTERN", "CLUSTER"):
         loss, metric = f"balanced_{loss}", f"balanced_{metric}"
@@ -226,7 +210,7 @@ def recipe(
     data: str,
     model: str,
     seed: int = 0,
-    values: Mapping[str, Any] | None = None,
+    values: Values | None = None,
     opened: UserData | None = None,
 ) -> Config:
     r"""Returns the configuration of :func:`protocol` with the settings of a recipe that fit the
@@ -240,13 +224,12 @@ def recipe(
     base = protocol(data, model, seed, of_data, opened)
     if few_shot(base.data):
         raise ValueError(f"train: recipe must be None for images, got {name!r}")
-    own = {key: value for key, value in usual.items() if key.startswith("model.")}
-    others = {key: value for key, value in (usual | given).items() if key not in own}
-    config = base.with_values(others)
+    own = [key for key in usual if key.startswith("model.")]
+    config = base.with_values({k: v for k, v in (usual | given).items() if k not in own})
     network, task = config.model.name, task_of(config.data, opened)
     if task is None or is_python_name(network):
         return config
-    fitting = {key: value for key, value in own.items() if _fits(key, network, task)} | given
+    fitting = {key: usual[key] for key in own if _fits(key, network, task)} | given
     settings = {k.removeprefix("model."): v for k, v in fitting.items() if k.startswith("model.")}
     if "channels" not in settings:
         shared = {key: value for key, value in settings.items() if key not in FOG_SETTINGS}
@@ -271,13 +254,13 @@ def _fits(setting: str, model: str, task: Task) -> bool:
 def default_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     r"""Returns the settings of a network that are not given, with their default values: the paper's
     row of the same network may have others, which ``fognn train`` would take."""
-    host, _, fog = name.rpartition("+") if name.endswith("fog") else (name, "", "")
+    host = name.removesuffix("fog").removesuffix("+")
     found: dict[str, Any] = {}
     if host:
         options = inspect.signature(HOSTS[host].conv).parameters
         usual = {name: options[name].default for name in HOSTS[host].options if name in options}
-        found |= {name: value for name, value in usual.items() if value is not None}
-    if fog:
+        found = {name: value for name, value in usual.items() if value is not None}
+    if name.endswith("fog"):
         channels = settings["channels"]
         own = settings.get("fog_channels", channels // 2 if host else channels)
         h1, h2 = fog_widths(own)

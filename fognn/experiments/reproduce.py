@@ -36,10 +36,9 @@ class Summary:
         return len(self.trained) + len(self.skipped)
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.done} of {self.done + len(self.failed)} runs are finished: "
-            f"{len(self.skipped)} skipped, {len(self.trained)} trained in {duration(self.seconds)}"
-        ]
+        counts = f"{self.done} of {self.done + len(self.failed)} runs are finished"
+        trained = f"{len(self.trained)} trained in {duration(self.seconds)}"
+        lines = [f"{counts}: {len(self.skipped)} skipped, {trained}"]
         lines += [f"failed twice: {key}: {reason}" for key, reason in self.failed.items()]
         if self.failed:
             lines.append("the same command resumes the failed runs from their last checkpoints")
@@ -166,11 +165,10 @@ def reproduce(
     A run that is finished, or in the ledger, is skipped; an unfinished one is resumed, and a
     finished run folder that is not in the ledger is added to it. On Ctrl-C every run saves its
     state, and :class:`~fognn.training.Stopped` is raised with the :obj:`command` that resumes them.
-    With :obj:`settings`, learning rates are searched first, see
-    :func:`fognn.experiments.search.search_rates`. :obj:`ray` is the address of a cluster,
-    ``"auto"`` for that of this machine, or ``"local"`` for a new one, and with :obj:`shared` all
-    its machines share the folder :obj:`runs`. :obj:`given` has Python objects, see
-    :class:`~fognn.experiments.workers.Here`.
+    :obj:`settings` are learning rates and weight decays to search first. :obj:`ray` is the address
+    of a cluster, ``"auto"`` for that of this machine, or ``"local"`` for a new one; with
+    :obj:`shared` all its machines share the folder :obj:`runs`. :obj:`given` has Python objects,
+    see :class:`~fognn.experiments.workers.Here`.
     """
     runs, results = user_path(runs), user_path(results)
     where = {"workers": workers, "ray": ray, "shared": shared}
@@ -196,7 +194,6 @@ def dry_run(
     left = Sweep(len(planned), user_path(runs), user_path(results), {}).left(planned)
     lines = []
     for run in left:
-        folder = run.folder(Path(runs))
-        named = "" if folder == run.folder(Path("runs")) else f" -o {folder}"
-        lines.append(f"{command_of(run.config)}{named}")
+        place = "" if Path(runs) == Path("runs") else f" -o {run.folder(Path(runs))}"
+        lines.append(command_of(run.config) + place)
     return "\n".join([*lines, f"# {len(planned)} runs, {len(left)} of them to train"])

@@ -3,11 +3,11 @@ r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each
 :func:`table_frame` is a table of the paper or of our own, :func:`networks_frame` the networks of
 ``fognn compare`` or of any other runs. Their columns are:
 
-* ``table``, ``row``, ``variant``, ``data``, ``network`` (its label): which network; of tables also
-  ``ours`` and ``changed``, the settings in which its runs differ from the row's protocol (a tuple
-  of texts such as ``"data.fraction=0.1"``), with ``fraction`` where it is the only one;
-* ``metric``, ``figure`` (which one of the result, such as ``test.last.batches``), ``parameters``,
-  ``lr``, ``epochs``, ``seconds_per_epoch``, ``peak_memory``, ``commits``, ``folds``;
+* ``table``, ``row``, ``variant``, ``data``, ``network`` (its label); of tables also ``ours`` and
+  ``changed``, the settings that are not those of the row's protocol (a tuple of texts such as
+  ``"data.fraction=0.1"``), with ``fraction`` where it is the only one;
+* ``metric``, ``figure`` (such as ``test.last.batches``), ``parameters``, ``lr``, ``epochs``,
+  ``seconds_per_epoch``, ``peak_memory``, ``commits``, ``folds``;
 * ``seeds``, ``values`` and ``entries`` (tuples, one item for each run), and over them ``mean``,
   ``sd`` (over ``sd_over``, seeds or folds), ``interval`` (of one seed of few-shot images, over test
   episodes), and ``validation``;
@@ -15,9 +15,7 @@ r"""The measured figures as one :class:`pandas.DataFrame`, with one row for each
   exceeds), ``held_out`` and ``held_out_sd``: of the paper's rows;
 * ``host`` (the network that it is compared with), ``paired`` (their difference over the seeds that
   both have), ``low`` and ``high`` (its 95 % interval), ``pairs`` and ``paired_over`` (``"seed"`` or
-  ``"fold"``), and ``verdict``.
-
-What is not known is NaN in a column of numbers, and empty in one of texts.
+  ``"fold"``), and ``verdict``. What is not known is NaN or empty.
 """
 
 from collections.abc import Sequence
@@ -42,6 +40,9 @@ from fognn.experiments.tables import TableRun, is_host, label_of, plan, same_var
 from fognn.training.config import flat
 from fognn.utils import checks
 
+Group = tuple[str, str, tuple[str, ...]]  # a row, a variant of it, and the changed settings
+Line = dict[str, Any]  # a row of the frame
+
 
 def table_frame(
     table: str,
@@ -54,9 +55,8 @@ def table_frame(
     order of the table, without the trials of searches.
 
     The figures are those of the test split at an epoch (``"last"`` or ``"best"``), the mean over
-    ``"batches"``, as in the public benchmark, or over ``"items"``; by default as the table has
-    them. IMDB-MULTI has no test split: there, as in the paper, they are of the best epoch of the
-    mean curve over the held-out folds, over items. ``minus`` names a row to subtract from all rows
+    ``"batches"``, as in the public benchmark, or over ``"items"``; without a test split, see
+    :func:`fognn.experiments.differences.figure_of`. ``minus`` names a row to subtract from all rows
     of its dataset, in place of the host (for a control, of its reference).
     """
     checks.known("table", "name", table, TABLES)
@@ -66,7 +66,7 @@ def table_frame(
     results = readable(results)
     choices = choices_of(table, results).entries()
     places = {(run.row, run.variant): place for place, run in enumerate(plan(table))}
-    groups: dict[tuple[str, str, tuple[str, ...]], list[LedgerEntry]] = {
+    groups: dict[Group, list[LedgerEntry]] = {
         (row, variant, ()): [] for row, variant in places if not variant
     }
     for entry in without_trials(ledger_of(table, results).entries(), choices):
@@ -75,21 +75,16 @@ def table_frame(
         groups.setdefault((entry.row, entry.variant, _changes(entry)), []).append(entry)
     # A variant of a later version is not in the plan, and comes after those that are.
     order = sorted(groups, key=lambda g: (places[g[0], ""], places.get(g[:2], len(places)), g[2]))
-    lines = [_line(table, *group, groups[group], at, over) for group in order]
+    lines = [_line(table, group, groups[group], at, over) for group in order]
+    measured = [line for line in lines if line["entries"] and not line["changed"]]
+    named = {slug_of(line["row"], line["variant"]): line for line in measured}
     if minus is not None:
-        named = {
-            slug_of(line["row"], line["variant"]): line
-            for line in lines
-            if line["entries"] and not line["changed"]
-        }
         checks.known("table", "minus", minus, named)
     for line in lines:
-        if minus is None:
-            add_difference(line, *_pair(line, lines), at, over)
-        else:
-            base = named[minus]
-            other = base if line is not base and line["data"] == base["data"] else None
-            add_difference(line, other, False, at, over)
+        other, first = _pair(line, lines) if minus is None else (named[minus], False)
+        if other is line or (other is not None and other["data"] != line["data"]):
+            other = None
+        add_difference(line, other, first, at, over)
     frame = _typed(lines)
     frame["difference"] = frame["mean"] - frame["paper_mean"]
     frame["off"] = [_off(line) for line in frame.itertuples()]
@@ -100,20 +95,13 @@ def _changes(entry: LedgerEntry) -> tuple[str, ...]:
     r"""Returns the settings in which a run differs from the protocol of its row."""
     usual = TableRun(entry.table, entry.row, entry.variant, entry.label, entry.run).protocol
     mine, theirs = flat(entry.run.identity()), flat(usual.identity())
-    names = dict.fromkeys([*mine, *theirs])
-    return tuple(f"{k}={mine.get(k)}" for k in names if mine.get(k) != theirs.get(k))
+    return tuple(f"{k}={mine.get(k)}" for k in mine | theirs if mine.get(k) != theirs.get(k))
 
 
-def _line(
-    table: str,
-    row: str,
-    variant: str,
-    changed: tuple[str, ...],
-    entries: Sequence[LedgerEntry],
-    at: str,
-    over: str,
-) -> dict[str, Any]:
-    paper, label = get_row(row), label_of(get_row(row), variant)
+def _line(table: str, group: Group, entries: Sequence[LedgerEntry], at: str, over: str) -> Line:
+    row, variant, changed = group
+    paper = get_row(row)
+    label = label_of(paper, variant)
     printed = not variant and not _unsearched(changed)
     name, _, value = changed[0].partition("=") if len(changed) == 1 else ("", "", "")
     return {
@@ -141,7 +129,7 @@ def _off(line: Any) -> str:
     return " and ".join(name for name, limit in limits.items() if abs(line.difference) > limit)
 
 
-def figures_of(entries: Sequence[LedgerEntry], at: str, over: str) -> dict[str, Any]:
+def figures_of(entries: Sequence[LedgerEntry], at: str, over: str) -> Line:
     r"""Returns the figures of the runs of one network, by column."""
     entries = sorted(entries, key=lambda entry: entry.seed)
     results = [entry.result for entry in entries]
@@ -156,9 +144,10 @@ def figures_of(entries: Sequence[LedgerEntry], at: str, over: str) -> dict[str, 
     held_out = [result for result in results if result["test"] is None]
     folds = min((len(result.get("folds") or ()) for result in results), default=0)
     interval = None
-    if len(results) == 1 and not folded and over == "items":
+    if folded:
+        sd = _mean([spread[at][over] for spread in folded])
+    elif len(results) == 1 and over == "items":
         interval = results[0][split][at].get("interval")
-    sd = _mean([spread[at][over] for spread in folded]) if folded else sd
     commits = dict.fromkeys(str(result.get("commit")) for result in results)
     return {
         "figure": f"{split}.{at}.{over}" if results else "",
@@ -190,35 +179,26 @@ def _unsearched(changed: Sequence[str]) -> tuple[str, ...]:
     return tuple(text for text in changed if text.partition("=")[0] not in SEARCHED)
 
 
-def _pair(
-    line: dict[str, Any], lines: Sequence[dict[str, Any]]
-) -> tuple[dict[str, Any] | None, bool]:
+def _pair(line: Line, lines: Sequence[Line]) -> tuple[Line | None, bool]:
     r"""Returns the row that a row is compared with, and whether that one comes first: for a control
     its reference, from which it is subtracted; for a network with FOG the host with the same
     variant, or, if both are the paper's own rows, the host of the paper."""
     paper = get_row(line["row"])
-    same = [
-        other
-        for other in lines
-        if _unsearched(other["changed"]) == _unsearched(line["changed"]) and other["entries"]
-    ]
+    wanted = _unsearched(line["changed"])
+    same = [one for one in lines if _unsearched(one["changed"]) == wanted and one["entries"]]
     if paper.reference:
         return next((one for one in same if one["row"] == paper.reference), None), True
-
     hosts = []
     for host in same:
         own = get_row(host["row"])
         alike = same_variant(own, host["variant"], paper, line["variant"])
         if is_host(own, paper) and (alike or not (host["variant"] or line["variant"])):
-            # Both may have different learning rates and decays, each from its own search; a host
-            # with equal ones is preferred.
+            # Rates and decays may differ, each from its own search; equal ones are preferred.
             hosts.append((alike, host["changed"] == line["changed"], host))
     return max(hosts, key=lambda found: found[:2], default=(None,))[-1], False
 
 
-def add_difference(
-    line: dict[str, Any], other: dict[str, Any] | None, first: bool, at: str, over: str
-) -> None:
+def add_difference(line: Line, other: Line | None, first: bool, at: str, over: str) -> None:
     r"""Adds the columns of the difference to another row; ``first`` if that is the first of it."""
     found = None
     if other is not None and line["entries"]:
@@ -231,7 +211,7 @@ def add_difference(
     line["verdict"] = verdict_of(found, line["metric"], decides) if found else ""
 
 
-def _typed(lines: Sequence[dict[str, Any]]) -> pd.DataFrame:
+def _typed(lines: Sequence[Line]) -> pd.DataFrame:
     frame = pd.DataFrame(lines)
     kinds = dict.fromkeys([name for name in frame if frame[name].isna().all()], "float64")
     kinds |= dict.fromkeys(("parameters", "pairs", "peak_memory"), "Int64")
@@ -244,13 +224,12 @@ _OWN = ("model.", *SEARCHED)  # in which a host and the host with FOG may differ
 def networks_frame(
     entries: Sequence[LedgerEntry], at: str = "best", over: str = "items"
 ) -> pd.DataFrame:
-    r"""Returns the networks of some runs, each with the difference to its host: by default the
-    figures of the network that :func:`fognn.load` returns, at the best validation epoch, over
-    items.
+    r"""Returns the networks of some runs, by default at the epoch of the network that
+    :func:`fognn.load` returns, each with the difference to its host if they differ in nothing but
+    the network, learning rate and weight decay.
 
     Runs that differ only in their seed or in the machine are one network. The names of networks
-    with the same label also have the settings in which they differ. A host and the host with FOG
-    are compared if they differ in nothing but the network, learning rate and weight decay.
+    with the same label also have the settings in which they differ.
     """
     groups: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
@@ -277,10 +256,9 @@ def _settings(entry: LedgerEntry) -> dict[str, str]:
     return {name: str(value) for name, value in found if name != "seed"}
 
 
-def _host(line: dict[str, Any], lines: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def _host(line: Line, lines: Sequence[Line]) -> Line | None:
     fog = line["entries"][0]
-    mine = _settings(fog)
-    found = []
+    mine, found = _settings(fog), []
     for other in lines:
         host = other["entries"][0]
         theirs = _settings(host)

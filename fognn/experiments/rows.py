@@ -1,6 +1,5 @@
 """The rows of the paper's tables, and of our own. No module is imported that needs torch."""
 
-import dataclasses
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -106,11 +105,11 @@ def rows(
     dataset and a network, as named in the paper; case is ignored."""
     found = list(_rows("rows"))
     for name, value in (("table", table), ("dataset", dataset), ("model", model)):
-        kept = [row for row in found if str(getattr(row, name)).lower() == str(value).lower()]
-        if value is not None and not kept:
-            known = ", ".join(dict.fromkeys(str(getattr(row, name)) for row in found))
-            raise ValueError(f"rows: {name} must be one of {known}, got {value!r}")
-        found = found if value is None else kept
+        if value is not None:
+            known = dict.fromkeys(str(getattr(row, name)) for row in found)
+            found = [row for row in found if str(getattr(row, name)).lower() == str(value).lower()]
+            if not found:
+                raise ValueError(f"rows: {name} must be one of {', '.join(known)}, got {value!r}")
     return found
 
 
@@ -148,11 +147,8 @@ def model_settings(row: Row) -> dict[str, Any]:
     if row.few_shot:
         # The images of the paper's rows have the size that the networks have by default.
         return {"layers": row.layers} | ({} if row.table else image_settings(row.dataset))
-    own: dict[str, Any] = {
-        "channels": row.channels[0],
-        "layers": row.layers,
-        "dropout": row.dropout,
-    }
+    own: dict[str, Any] = {"channels": row.channels[0], "layers": row.layers}
+    own["dropout"] = row.dropout
     if row.h1 is not None:
         own |= {"h1": row.h1, "h2": row.h2, "fog_channels": row.p}
     if row.model.endswith("FOG"):
@@ -182,13 +178,12 @@ _NETWORK = ("layers", "channels", "h1", "h2", "p", "q", "fc1", "fc2", "heads", "
 def _like(entry: dict[str, Any]) -> dict[str, Any]:
     r"""Returns an entry with the training of the row of the paper that its key ``like`` names, and,
     if it has the same network, with the widths of that network."""
-    if "like" not in entry:
+    like = entry.pop("like", None)
+    if like is None:
         return entry
-    paper = next(row for row in _rows("rows") if row.id == entry["like"])
+    paper = next(row for row in _rows("rows") if row.id == like)
     names = [*_TRAINING, *(_NETWORK if entry["model"] == paper.model else ())]
-    values = dataclasses.asdict(paper)
-    own = {name: value for name, value in entry.items() if name != "like"}
-    return {name: values[name] for name in names} | own
+    return {name: getattr(paper, name) for name in names} | entry
 
 
 @cache

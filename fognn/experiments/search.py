@@ -2,7 +2,6 @@ r"""The search for learning rate and weight decay, and its choice by validation.
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,9 +32,8 @@ class Trial(BaseModel):
 
 
 class Choice(KeyedLine):
-    r"""The trials of a search and its choice: the trial with the best validation metric over items,
-    each at its own best epoch. The test split is not used. Its key is that of
-    :attr:`fognn.experiments.tables.Run.search_key`."""
+    r"""The trials of a search, and its choice: that with the best validation metric, without use of
+    the test split. Its key is the run's :attr:`~fognn.experiments.tables.Run.search_key`."""
 
     seed: int
     metric: str
@@ -59,21 +57,17 @@ def choices_of(table: str, results: str | Path) -> JsonLines[Choice]:
 
 def grid(run: AnyRun, settings: Sequence[Setting] = GRID) -> list[AnyRun]:
     r"""Returns a run for each setting; that with its own keeps its key, and is not repeated."""
-    return [with_rates(run, lr, decay) for lr, decay in settings]
+    return [with_rates(run, *setting) for setting in settings]
 
 
 def choose(run: Run, entries: Sequence[LedgerEntry], trials: Sequence[Run]) -> Choice | None:
     r"""Chooses the best of the trials, the runs of :func:`grid`; :obj:`None` if all failed."""
     scores = {entry.key: entry.result["val"]["best"]["items"] for entry in entries}
-    tried = tuple(
-        Trial(
-            key=run.key,
-            lr=run.config.training.lr,
-            weight_decay=run.config.training.weight_decay,
-            score=scores.get(run.key),
-        )
-        for run in trials
-    )
+    tried = []
+    for trial in trials:
+        training = trial.config.training
+        rates = {"lr": training.lr, "weight_decay": training.weight_decay}
+        tried.append(Trial(key=trial.key, score=scores.get(trial.key), **rates))
     metric = METRICS[run.config.training.metric]
     scored = {trial: metric.advantage(trial.score) for trial in tried if trial.score is not None}
     if not scored:
@@ -86,30 +80,27 @@ def choose(run: Run, entries: Sequence[LedgerEntry], trials: Sequence[Run]) -> C
         higher_is_better=metric.higher_is_better,
         lr=best.lr,
         weight_decay=best.weight_decay,
-        tried=tried,
+        tried=tuple(tried),
     )
 
 
 def with_rates(run: AnyRun, lr: float, decay: float) -> AnyRun:
     r"""Returns a run with a learning rate and a weight decay, such as those of a choice."""
-    return replace(run, config=run.config.with_values({SEARCHED[0]: lr, SEARCHED[1]: decay}))
+    return run.with_values({SEARCHED[0]: lr, SEARCHED[1]: decay})
 
 
 def without_trials(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
     r"""Returns the entries without trials that were not chosen and have not the row's settings."""
     tried = {trial.key for choice in choices for trial in choice.tried}
-    kept = {key for choice in choices for key in (choice.key, choice.picked.key)}
-    return [entry for entry in entries if entry.key not in tried - kept]
+    tried -= {key for choice in choices for key in (choice.key, choice.picked.key)}
+    return [entry for entry in entries if entry.key not in tried]
 
 
 def chosen_entries(entries: Sequence[LedgerEntry], choices: Sequence[Choice]) -> list[LedgerEntry]:
     r"""Returns the runs of a comparison with the chosen learning rates."""
     rates = {choice.key: choice.lr for choice in choices}
-    return [
-        entry
-        for entry in entries
-        if rates.get(entry.key.rpartition("-lr")[0]) == entry.config["training"]["lr"]
-    ]
+    found = [(rates.get(entry.key.rpartition("-lr")[0]), entry) for entry in entries]
+    return [entry for lr, entry in found if lr == entry.config["training"]["lr"]]
 
 
 def trials(planned: Sequence[AnyRun], settings: Sequence[Setting]) -> list[AnyRun]:
@@ -123,9 +114,9 @@ def search_rates(
     train: Callable[[Sequence[AnyRun]], Any],
     settings: Sequence[Setting],
 ) -> tuple[list[AnyRun], list[Choice], dict[str, str]]:
-    r"""Tries settings for each row on its first seed, and writes the choices into
-    ``results/searches``. Returns the runs with the chosen settings, without rows whose trials all
-    failed; the choices; and why trials failed, by their keys."""
+    r"""Tries settings for each row on its first seed, and writes the choices down. Returns the runs
+    with the chosen settings, without rows whose trials all failed; the choices; and why trials
+    failed, by their keys."""
     failed = train(trials(planned, settings)).failed
     choices = {}
     for run in _first_seeds(planned):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from fognn.data.opening import PYTHON, is_python_name
 from fognn.data.pyg_datasets import PREFIX, is_pyg_name
@@ -18,9 +18,9 @@ from fognn.training.data import PLAIN_ZINC
 from fognn.training.user_data import is_user_data, user_data_name
 from fognn.utils import checks
 
-# Our variants of rows, where the paper can be read in two ways. The rows follow its figures, its
-# parameter counts or the public benchmark's code; the variants follow its equations. GCN+FOG is the
-# opposite: its row follows the equation. A host's variant applies to the host with FOG, too.
+# Our variants of rows, where the paper can be read in two ways: the rows follow its figures or the
+# public benchmark's code, the variants its equations (for GCN+FOG it is the opposite). A host's
+# variant applies to the host with FOG, too.
 _VARIANTS = {
     "GCN": "norm=sym",
     "GCN+FOG": "norm=mean",
@@ -28,8 +28,8 @@ _VARIANTS = {
     "GatedGCN": "gate=after",
     "GatedGCN-E": "gate=after",
 }
-# The sum over neighbours in FOG of the few-shot networks: with the learnt weights, which the
-# parameter counts imply, or the plain sum of the equation. The host has no such variant.
+# FOG in few-shot networks: a sum over neighbours with learnt weights, which the parameter counts
+# imply, or the plain sum of the equation. The host has no such variant.
 _FEW_SHOT_VARIANT = "neighbours=all"
 
 
@@ -45,13 +45,8 @@ class Run(ABC):
 
     @property
     @abstractmethod
-    def name(self) -> str:
-        r"""Its name among the runs of the table."""
-
-    @property
     def key(self) -> str:
         r"""The unique name of the run in the ledger, such as ``"zinc/gcn-sym-seed0"``."""
-        return f"{self.table}/{self.name}"
 
     @property
     def search_key(self) -> str:
@@ -61,6 +56,10 @@ class Run(ABC):
     def folder(self, root: Path) -> Path:
         r"""Returns its run folder in the folder of all run folders."""
         return Path(root) / self.key
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        r"""Returns the run with other settings."""
+        return replace(self, config=self.config.with_values(values))
 
 
 class TableRun(Run):
@@ -85,10 +84,9 @@ class TableRun(Run):
     def keeps_weights(self) -> bool:
         r"""Whether its weights can be kept: it is trained by the row's own protocol, on all of the
         data, and no earlier table has the same run."""
-        if not self.follows_protocol or self.config.data.fraction < 1.0:
-            return False
-        # A line of another version may have a variant that no table has now.
-        return self.table == next((run.table for run in runs_of(self.config)), self.table)
+        first = next((run.table for run in runs_of(self.config)), self.table)
+        whole = self.config.data.fraction == 1.0
+        return self.follows_protocol and whole and first == self.table
 
     @property
     def slug(self) -> str:
@@ -96,10 +94,10 @@ class TableRun(Run):
         return slug_of(self.row, self.variant)
 
     @property
-    def name(self) -> str:
+    def key(self) -> str:
         r"""The slug with the seed; if settings differ from the protocol's, with their digest."""
-        name = f"{self.slug}-seed{self.config.seed}"
-        return name if self.follows_protocol else f"{name}-{self.config.digest()}"
+        key = f"{self.table}/{self.slug}-seed{self.config.seed}"
+        return key if self.follows_protocol else f"{key}-{self.config.digest()}"
 
     def folder(self, root: Path) -> Path:
         return run_folder(self.config, root)
@@ -110,24 +108,15 @@ class ComparedRun(Run):
     its variant ``"fog"`` for the network with FOG."""
 
     @property
-    def slug(self) -> str:
+    def search_key(self) -> str:
         r"""The network, with a digest of all settings but the learning rate and the seed."""
         # Without paths: a clone with the ledger does not train the runs again.
         same = portable(self.config).with_values({"training.lr": 1.0, "seed": 0})
-        return f"{self.config.model.name}-{same.digest()}".replace(":", "-")
+        return f"{self.table}/{self.config.model.name}-{same.digest()}".replace(":", "-")
 
     @property
-    def name(self) -> str:
-        r"""The slug with the learning rate and the seed."""
-        return f"{self.slug}-lr{self.config.training.lr:g}-seed{self.config.seed}"
-
-    @property
-    def search_key(self) -> str:
-        return f"{self.table}/{self.slug}"
-
-    def with_seed(self, seed: int) -> "ComparedRun":
-        r"""Returns the same run with another seed."""
-        return replace(self, config=self.config.with_values({"seed": seed}))
+    def key(self) -> str:
+        return f"{self.search_key}-lr{self.config.training.lr:g}-seed{self.config.seed}"
 
 
 def runs_of(config: Config) -> list[TableRun]:
@@ -155,8 +144,7 @@ def run_folder(config: Config, root: str | Path = "runs") -> Path:
 def other_key(config: Config) -> str:
     r"""Returns the key, and the folder, of a run that is not in the tables."""
     model = config.model.name.removeprefix(PYTHON)
-    run = f"{data_slug(config)}/{model}-seed{config.seed}-{config.digest()}"
-    return run.lower()
+    return f"{data_slug(config)}/{model}-seed{config.seed}-{config.digest()}".lower()
 
 
 def data_slug(config: Config) -> str:
@@ -188,9 +176,8 @@ def plan(
 ) -> list[TableRun]:
     r"""Returns the runs of a table: all rows with the first seed, then all with the next.
 
-    ``models`` selects rows by slug or shell pattern, such as ``["gcn", "*fog*"]``; the name of a
-    network selects all its rows of the paper. With ``ours``, our variants of rows are planned, too;
-    ``values`` changes settings.
+    ``models`` selects rows by slug, shell pattern (``"*fog*"``), or the name of their network;
+    ``ours`` adds our variants of rows; ``values`` changes settings.
     """
     changes = {setting_name(name): value for name, value in (values or {}).items()}
     if "seed" in changes:
@@ -202,11 +189,7 @@ def plan(
     chosen = [run for run in _first_runs(table) if ours or not run.variant]
     if models is not None:
         chosen = _filtered(chosen, models)
-    return [
-        replace(run, config=run.config.with_values(changes | {"seed": seed}))
-        for seed in seeds
-        for run in chosen
-    ]
+    return [run.with_values(changes | {"seed": seed}) for seed in seeds for run in chosen]
 
 
 def _first_runs(table: str) -> list[TableRun]:
@@ -229,16 +212,13 @@ def _first_runs(table: str) -> list[TableRun]:
 
 
 def _filtered(runs: Sequence[TableRun], patterns: Sequence[str]) -> list[TableRun]:
-    names = {run.slug: [run.slug] for run in runs}
-    for run in runs:
-        if not run.variant:  # a row is also named by its network
-            names[run.slug].append(run.paper.model.lower())
+    named = [(run.slug, run) for run in runs]
+    named += [(run.paper.model.lower(), run) for run in runs if not run.variant]  # by its network
     found: set[str] = set()
     for pattern in map(str.lower, patterns):
-        fits = {slug for slug, own in names.items() if fnmatch.filter(own, pattern)}
+        fits = {run.slug for name, run in named if fnmatch.fnmatchcase(name, pattern)}
         if not fits:
-            known = dict.fromkeys(name for own in names.values() for name in own)
-            checks.known("plan", "models", pattern, known)
+            checks.known("plan", "models", pattern, dict.fromkeys(name for name, _ in named))
         found |= fits
     return [run for run in runs if run.slug in found]
 
@@ -282,8 +262,7 @@ def is_host(host: Row, row: Row) -> bool:
 
 def same_variant(host: Row, variant: str, row: Row, own: str) -> bool:
     r"""Whether FOG alone is the difference of a host's variant and a variant of a row with FOG."""
-    # The host does not have the variants of FOG.
-    shared = "" if own == _FEW_SHOT_VARIANT else own
+    shared = own.replace(_FEW_SHOT_VARIANT, "")  # the host does not have this variant of FOG
     return _setting(host, variant) == _setting(row, shared)
 
 

@@ -32,7 +32,7 @@ def train(
     **overrides: Any,
 ) -> Result:
     r"""Trains a network on a dataset by the paper's protocol, resumes an interrupted run, or reads
-    a finished one. Writes its run folder only.
+    a finished one; returns the result. Writes its run folder only.
 
     .. code-block:: python
 
@@ -56,37 +56,29 @@ def train(
             :func:`fognn.experiments.tables.run_folder`)
         keep_weights (bool, optional): If set to :obj:`True`, your own network starts with the
             weights that it has. (default: :obj:`False`)
-        recipe (str, optional): ``"modern"``, whose settings come before those of the paper's
-            protocol. (default: :obj:`None`)
-        config (str, optional): A ``config.yaml`` to start from, instead of ``data`` and
-            ``model``. (default: :obj:`None`)
+        recipe (str, optional): ``"modern"``, whose settings come before the protocol's.
+        config (str, optional): A ``config.yaml`` to start from, instead of ``data`` and ``model``.
         logger (str, optional): ``"tensorboard"``, in addition to ``metrics.csv``.
-            (default: :obj:`None`)
         quiet (bool, optional): If set to :obj:`True`, shows no progress. (default: :obj:`False`)
-        again (bool, optional): If set to :obj:`True`, trains a run anew that the folder has.
-            (default: :obj:`False`)
+        again (bool, optional): Trains a run anew that the folder has. (default: :obj:`False`)
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: see :func:`fognn.training.fit`)
         **overrides (optional): Settings of :class:`~fognn.training.Config`, by their dotted names
             (``**{"training.lr": 1e-3}``), or by the last part if that is unique (``lr=1e-3``).
-
-    Returns:
-        The result.
     """
     changes = {setting_name(name): value for name, value in overrides.items()}
     if changes.get("data.folder") is not None:
         changes["data.folder"] = str(changes["data.folder"])
-    module = None if model is None or isinstance(model, str) else model
-    opened = None
+    opened, module = None, None
     if data is not None and not isinstance(data, str | Path):
         opened = open_user_data(data, task=changes.get("data.task", "auto"))
         data = opened.name
-    if module is not None:
-        model = module_name(module, keep_weights, folder is not None)
-        if keep_weights:
-            changes["model.keep_weights"] = True
-    elif keep_weights:
-        raise ValueError("train: keep_weights must be False for a network by name, got True")
+    if model is not None and not isinstance(model, str):
+        module, model = model, module_name(model, keep_weights, folder is not None)
+    if keep_weights:
+        if module is None:
+            raise ValueError("train: keep_weights must be False for a network by name, got True")
+        changes["model.keep_weights"] = True
     if config is not None:
         if data is not None or model is not None or recipe is not None:
             raise ValueError("train: config must be given without data, model and recipe")

@@ -33,9 +33,8 @@ Answer = tuple[str, dict[str, bytes]]
 
 
 class Here:
-    r"""Trains one run at a time in this process, which takes no time to start, and can be given
-    Python objects, by the names of the networks: further arguments of :func:`fognn.training.fit`.
-    """
+    r"""Trains one run at a time in this process, which can be given Python objects, by the names of
+    the networks: further arguments of :func:`fognn.training.fit`."""
 
     size = 1
 
@@ -55,8 +54,7 @@ class Here:
     def stop(self) -> None:
         r"""Nothing: Ctrl-C stops the run itself."""
 
-    def close(self) -> None:
-        r"""Nothing."""
+    close = stop
 
 
 class Workers:
@@ -118,9 +116,9 @@ def _follow_parent() -> None:
 class RayPool:
     r"""Tasks on a Ray cluster, one with one core and one thread for each run, which Ray restarts
     on another machine if theirs is lost: from the last checkpoint, if the machines share the folder
-    of the runs. Otherwise, a run is trained in a temporary folder, its files are sent back when it
-    ends, and a restart begins with the files that it was started with. fognn must be installed on
-    every machine, and each uses its own ``FOGNN_DATA``."""
+    of the runs. Otherwise, its files are sent back when it ends, and a restart begins with those
+    that it was started with. fognn must be installed on every machine, with its ``FOGNN_DATA``.
+    """
 
     size = sys.maxsize  # Ray queues tasks, and an autoscaling cluster depends on that queue
 
@@ -136,7 +134,6 @@ class RayPool:
             new = {"num_cpus": cores, "include_dashboard": False}
             place = new if address == "local" else {"address": address}
             ray.init(**place, log_to_driver=False, logging_level="ERROR")
-        # SPREAD: runs are distributed evenly over the machines.
         options = {"num_cpus": 1, "max_retries": 10, "scheduling_strategy": "SPREAD"}
         self.remote = ray.remote(**options, max_calls=1)(train_on_ray)
 
@@ -198,12 +195,11 @@ def train_on_ray(
     r"""Trains or resumes a run in its folder, or in a temporary one with its files."""
     with tempfile.TemporaryDirectory(prefix="fognn-") as temporary:
         place = folder if files is None else Path(temporary)
-        reason = ""
         try:
             put_files(files or {}, place)
             if imported:
                 import_file(imported)
-            train_run(config, place)
+            reason, _ = train_run(config, place)
         except (Exception, Stopped) as error:
             reason = reason_of(error)
         return reason, {} if files is None else files_of(place)
@@ -227,8 +223,7 @@ def put_files(files: dict[str, bytes], folder: Path) -> None:
 
 def problem_of(future: Future[Answer], folder: Path) -> str:
     r"""Writes the files that another machine sent, and returns why a run has failed, if it has."""
-    error = future.exception()
-    if error is not None:
+    if error := future.exception():
         return reason_of(error)
     reason, files = future.result()
     put_files(files, folder)

@@ -106,5 +106,5 @@ def test_a_machine_is_lost(tmp_path: Path, cluster: Any, tiny_plan: Plan, shared
     assert sorted(own.key for own in entries) == keys, "nothing is lost, or there twice"
     # A run that moved to another machine is the run that it would have been.
     for run in planned:
-        alone = fit(run.config, tmp_path / "alone" / run.name, quiet=True)
+        alone = fit(run.config, tmp_path / "alone" / run.key, quiet=True)
         assert metrics(run.folder(runs)) == metrics(alone.folder)

@@ -32,7 +32,7 @@ def test_the_papers_tables() -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_no_two_runs_have_one_name(table: str) -> None:
     runs = plan(table, seeds=2)
-    for name in ("key", "name", "label"):
+    for name in ("key", "label"):
         seen = [getattr(run, name) for run in runs]
         assert len(set(seen)) == len(seen) // (2 if name == "label" else 1)
     folders = {run.folder(Path("runs")) for run in runs}
@@ -70,7 +70,7 @@ def test_variants_are_behind_their_rows() -> None:
 def test_what_differs_from_the_protocol_has_a_digest() -> None:
     plain, *_ = plan("zinc", ["gcn"])
     small, *_ = plan("zinc", ["gcn"], fraction=0.1, epochs=20)
-    assert small.name == f"gcn-seed0-{small.config.digest()}"
+    assert small.key == f"zinc/gcn-seed0-{small.config.digest()}"
     assert (small.config.data.fraction, small.config.training.epochs) == (0.1, 20)
     assert small.protocol == plain.config
     assert plain.follows_protocol
@@ -78,7 +78,7 @@ def test_what_differs_from_the_protocol_has_a_digest() -> None:
     # Where it runs, and a value that is the row's own, do not make it another run.
     here, *_ = plan("zinc", ["gcn"], values={"machine.threads": 1, "data.folder": "x"})
     same, *_ = plan("zinc", ["gcn"], fraction=1.0, values={"training.lr": 1e-3})
-    assert here.name == same.name == plain.name == "gcn-seed0"
+    assert here.key == same.key == plain.key == "zinc/gcn-seed0"
     configs = [protocol("zinc", "gcn", 0, {"training.lr": lr}) for lr in (0.5, 0.25)]
     configs += [protocol("imdb-multi", "gin", 0, {"data.fold": fold}) for fold in (1, 2)]
     runs = {json.dumps(config.identity(), sort_keys=True): run_folder(config) for config in configs}
@@ -90,8 +90,8 @@ def test_models_and_seeds() -> None:
     assert slugs("zinc", models=["GIN", "fog", "g?n"]) == ["fog", "gcn", "gin"]
     # The name of a network selects all its rows of the paper.
     assert len(plan("widths", ["gcn+fog"])) == 4
-    names = [run.name for run in plan("zinc", ["gcn", "fog"], 2, ours=False)]
-    assert names == ["fog-seed0", "gcn-seed0", "fog-seed1", "gcn-seed1"]
+    names = [run.key for run in plan("zinc", ["gcn", "fog"], 2, ours=False)]
+    assert names == ["zinc/fog-seed0", "zinc/gcn-seed0", "zinc/fog-seed1", "zinc/gcn-seed1"]
     assert [run.config.seed for run in plan("zinc", ["gcn"], [7, 3])] == [7, 3]
 
 
