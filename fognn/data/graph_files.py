@@ -15,12 +15,12 @@ from torch_geometric.data.separate import separate
 from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 from torch_geometric.edge_index import CatMetadata, SortOrder
 
-from fognn.data.sources import DAMAGED
+from fognn.data.sources import DAMAGED, SPLITS
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
 NAMES = ("x", "edge_index", "edge_attr", "y")
-MASKS = ("train_mask", "val_mask", "test_mask")
+MASKS = tuple(f"{split}_mask" for split in SPLITS)
 # What the files of PyG's graphs name, beside tensors.
 PYG_CLASSES: list[Any] = [
     *(Data, DataEdgeAttr, DataTensorAttr, EdgeIndex, CatMetadata, SortOrder),

@@ -59,9 +59,9 @@ class PackedLoader(EpochLoader):
     :obj:`edge_index` is a :class:`torch_geometric.EdgeIndex`, sorted by column, with its size, its
     CSC and CSR forms and :obj:`is_undirected` filled in, so that no layer sorts.
 
-    A batch has the attributes that are tensors or numbers, whose rows are concatenated, and no
-    strings. Graphs with further node indices (``edge_label_index``) or sparse tensors need PyG's
-    own :class:`~torch_geometric.loader.DataLoader`. If every graph has as many edges as nodes, an
+    A batch has the attributes that are tensors or numbers, and no strings. Graphs with further node
+    indices (``edge_label_index``) or sparse tensors need PyG's own
+    :class:`~torch_geometric.loader.DataLoader`. If every graph has as many edges as nodes, an
     attribute belongs to the edges if its name contains "edge", as in :pyg:`PyG`.
 
     Args:
@@ -73,8 +73,7 @@ class PackedLoader(EpochLoader):
             run has the same. (default: :obj:`False`)
         seed (int, optional): Seed of the order. (default: :obj:`0`)
         rank (int, optional): Rank of this process. (default: :obj:`0`)
-        world_size (int, optional): Number of processes that share an epoch, as with
-            :class:`torch.utils.data.DistributedSampler`. (default: :obj:`1`)
+        world_size (int, optional): Number of processes that share an epoch. (default: :obj:`1`)
     """
 
     def __init__(
@@ -97,9 +96,8 @@ class PackedGraph:
     r"""One graph, with its edges sorted once for all of its splits.
 
     Args:
-        graph (Data): The graph, with :obj:`x` and :obj:`edge_index`, and optionally
-            :obj:`edge_attr`, :obj:`y` and :obj:`rwse` (a row a node); other attributes are left
-            out.
+        graph (Data): The graph; of its attributes :obj:`x`, :obj:`edge_index`, :obj:`edge_attr`,
+            :obj:`y` and :obj:`rwse` (a row a node) are taken.
     """
 
     def __init__(self, graph: Data) -> None:
@@ -119,9 +117,8 @@ class PackedGraph:
 
 
 class FullGraphLoader:
-    r"""An epoch of one batch: the whole graph, with :obj:`mask`, the nodes of a split.
-
-    The batch is as in :class:`PackedLoader`. Its tensors are shared by all epochs and splits.
+    r"""An epoch of one batch, as in :class:`PackedLoader`: the whole graph, with :obj:`mask`, the
+    nodes of a split. Its tensors are shared by all epochs and splits.
 
     Args:
         graph (PackedGraph): The graph.
@@ -232,7 +229,14 @@ class NeighborSampler:
         for k in self.neighbors:
             begin = self._ptr[hops[-1]]
             degree = self._ptr[hops[-1] + 1] - begin
-            taken, sizes = _chosen(begin, degree, k, random)
+            many = (degree > k) & (k >= 0)
+            sizes = torch.where(many, k, degree)
+            ptr = offsets(sizes)
+            taken = positions(begin, sizes, ptr, int(ptr[-1]))
+            if many.any():
+                drawn = _without_replacement(degree[many].numpy(), k, random)
+                drawn += begin[many].numpy()[:, None]
+                taken.numpy()[repeat(many, sizes).numpy()] = drawn.ravel()
             edges.append(taken)
             targets.append(repeat(hops[-1], sizes))
             found = self._source[taken]
@@ -245,24 +249,9 @@ class NeighborSampler:
         return nodes, index, edge
 
 
-def _chosen(
-    begin: Tensor, degree: Tensor, k: int, random: np.random.Philox
-) -> tuple[Tensor, Tensor]:
-    r"""Returns at most :obj:`k` edges of each node, and their number."""
-    many = (degree > k) & (k >= 0)
-    sizes = torch.where(many, k, degree)
-    ptr = offsets(sizes)
-    edges = positions(begin, sizes, ptr, int(ptr[-1]))
-    if many.any():
-        drawn = _without_replacement(degree[many].numpy(), k, random) + begin[many].numpy()[:, None]
-        edges.numpy()[repeat(many, sizes).numpy()] = drawn.ravel()
-    return edges, sizes
-
-
 def _without_replacement(sizes: np.ndarray, k: int, random: np.random.Philox) -> np.ndarray:
-    r"""Draws :obj:`k` different numbers below each of :obj:`sizes`, all above :obj:`k`, by Floyd's
-    algorithm for all rows at once: in step :math:`j = n - k, \ldots, n - 1` it takes a random
-    number in :math:`0, \ldots, j`, or :math:`j` if that one was taken before."""
+    r"""Draws :obj:`k` different numbers below each of :obj:`sizes`, by Floyd's algorithm: in step
+    :math:`j = n - k, \ldots, n - 1` a number up to :math:`j`, or :math:`j` if that was taken."""
     out = np.empty((len(sizes), k), dtype=np.int64)
     # 53 bits are all that a float64 holds.
     uniform = (random.random_raw(out.size) >> 11).reshape(out.shape) * 2.0**-53

@@ -15,7 +15,8 @@ from torch_geometric.utils import degree
 from fognn.data.graph_files import MASKS, check_graphs, level_of, read_graphs
 from fognn.data.molecules import MoleculeTable, is_csv, read_molecules
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
-from fognn.data.splits import SPLITS, column_split
+from fognn.data.sources import SPLITS
+from fognn.data.splits import column_split
 from fognn.data.targets import targets_from_tensors
 from fognn.data.user_data import UserData
 from fognn.utils.files import user_path
@@ -43,10 +44,9 @@ def open_user_data(
 
     Args:
         source (str, Path or object): A csv file of molecules (``.csv`` or ``.csv.gz``); a file or
-            folder of graphs, as :func:`fognn.data.read_graphs` takes it; a name for
-            :func:`fognn.data.open_pyg`; or a Python object: a dataset of PyG, a list of
-            :class:`~torch_geometric.data.Data`, one of them, or a dict (or tuple) of these for
-            training, validation and test.
+            folder for :func:`fognn.data.read_graphs`; a name for :func:`fognn.data.open_pyg`; or a
+            dataset of PyG, a list of :class:`~torch_geometric.data.Data`, one of them, or a dict
+            (or tuple) of these for training, validation and test.
         smiles (str, optional): csv file: the column of the SMILES strings.
             (default: :obj:`"smiles"`)
         target (str, optional): csv file: the column to learn, or several with commas between them.
@@ -86,8 +86,8 @@ def fill_inputs(
     graphs: Sequence[Data], node_input: str | None = None
 ) -> tuple[list[Data], str, list[str]]:
     r"""Returns copies of graphs that all have :obj:`x`, what it is, and what to tell the user.
-    Without features, nodes get ``node_input``: ``"degree"``, the logarithm of 1 + in-degree, or
-    ``"constant"``, 1; by default the latter if all have the same degree."""
+    Without features, nodes get ``"degree"``, log(1 + in-degree), or ``"constant"``, 1; by default
+    the latter if all have the same degree."""
     new = [copy(graph) for graph in graphs]
     if new[0].x is not None:
         return new, "x", []
@@ -105,15 +105,15 @@ def _parts(source: Any) -> dict[str, list[Any]]:
     r"""Returns the graphs of a Python object, by split if it has several."""
     if isinstance(source, tuple) and not any(isinstance(part, Data) for part in source):
         source = dict(zip(SPLITS, source, strict=False)) if len(source) == len(SPLITS) else {}
-    parts = source if isinstance(source, Mapping) else {"all": source}
     if isinstance(source, Mapping) and set(source) != set(SPLITS):
         raise ValueError(
             f"train: data must have three parts, {', '.join(SPLITS)}, in a tuple or a dict, got "
             f"{', '.join(map(str, source)) or 'another number'}"
         )
+    parts = {s: source[s] for s in SPLITS} if isinstance(source, Mapping) else {"all": source}
     found = {}
-    for split in SPLITS if isinstance(source, Mapping) else parts:
-        part = [parts[split]] if isinstance(parts[split], Data) else parts[split]
+    for split, part in parts.items():
+        part = [part] if isinstance(part, Data) else part
         if not isinstance(part, Dataset | Sequence) or isinstance(part, str) or not len(part):
             raise ValueError(
                 "train: data must be a PyG dataset, a list of Data or one Data, with one type of "
@@ -200,21 +200,18 @@ def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | N
     nodes = labelled.nonzero().flatten()
     if not any(name in graph for name in MASKS):
         return nodes, None
-    given = [graph.get(name) for name in MASKS]
-    shapes = [None if mask is None else list(mask.shape) for mask in given]
-    if any(shape is None or len(shape) > 2 or shape[0] != graph.num_nodes for shape in shapes):
+    given = [graph[name] for name in MASKS if name in graph]
+    shapes = [list(mask.shape) for mask in given]
+    if len(given) < 3 or any(len(s) > 2 or s[0] != graph.num_nodes for s in shapes):
         raise ValueError(
             f"{where}: {', '.join(MASKS)} must have shape [nodes] or [nodes, splits] for "
             f"{graph.num_nodes} nodes, got {shapes}"
         )
     wide = torch.broadcast_tensors(*(mask.reshape(graph.num_nodes, -1) for mask in given))
     used = torch.stack(wide).long()  # [3, nodes, splits]
-    wrong = {
-        "must not overlap": bool((used.sum(0) > 1).any()),
-        "must each select a node": not bool(used.any(1).all()),
-        "must select nodes with a label only": bool((used.any(0) & ~labelled[:, None]).any()),
-    }
-    for rule, broken in wrong.items():
-        if broken:
-            raise ValueError(f"{where}: {', '.join(MASKS)} {rule}")
+    shared, unlabelled = used.sum(0) > 1, used.any(0) & ~labelled[:, None]
+    if not used.any(1).all() or shared.any() or unlabelled.any():
+        raise ValueError(
+            f"{where}: {', '.join(MASKS)} must each select nodes with a label, and must not overlap"
+        )
     return nodes, dict(zip(SPLITS, wide, strict=True))

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from fognn.data.molecules import is_csv, parse_smiles, read_table
+from fognn.data.sources import SPLITS
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path
 
-SPLITS = ("train", "val", "test")
 FEWEST = 10  # items: one to validate and one to test on
 _NAMES = {
     **dict.fromkeys(("train", "training"), "train"),
