@@ -22,7 +22,7 @@ _K = 25  # neighbours of a point of TSP
 
 class ZINC(SplitDataset):
     r"""The 12,000 molecules of ZINC of the `"Benchmarking Graph Neural Networks"
-    <https://arxiv.org/abs/2003.00982>`_ paper, 10,000 to train on, and their penalised logP.
+    <https://arxiv.org/abs/2003.00982>`_ paper, split 10 : 1 : 1, and their penalised logP.
 
     Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 27 in the order of
     :obj:`fognn.data.ATOMS`), :obj:`edge_index` (both directions, sorted by target, then
@@ -35,8 +35,7 @@ class ZINC(SplitDataset):
 
     Args:
         without_node_features (bool, optional): If :obj:`True`, every atom is token 0, as in the
-            paper's study of limitations: molecules differ in their bonds only.
-            (default: :obj:`False`)
+            paper's study of limitations. (default: :obj:`False`)
         root, split, data, **kwargs (optional): As in :class:`PATTERN`.
     """
 
@@ -118,9 +117,8 @@ class TSP(SplitDataset):
 def neighbour_graph(
     coordinates: NDArray[np.float32], tour: NDArray[Any], k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.bool_]]:
-    r"""Joins each point to its :obj:`k` nearest others; of two at the same distance the one with
-    the lower number is nearer. Returns :obj:`edge_index`, sorted by target, then source, the
-    distances, and whether a tour uses the edge."""
+    r"""Joins each point to its :obj:`k` nearest others; of two at the same distance the first is
+    nearer. Returns :obj:`edge_index`, the distances, and whether a tour uses the edge."""
     n = len(coordinates)
     wide = coordinates.astype(np.float64)
     squares = (wide[:, None, 0] - wide[:, 0]) ** 2 + (wide[:, None, 1] - wide[:, 1]) ** 2
@@ -161,10 +159,9 @@ class IMDBMulti(SplitDataset):
     <https://dl.acm.org/doi/10.1145/2783258.2783417>`_ paper: 1,500 graphs, 500 of each of three
     classes, 19,502 nodes and 98,903 undirected edges.
 
-    A node has the single feature 1, each edge is there in both directions, and there are no self
-    loops. The dataset has no fixed split: :meth:`folds` returns indices for cross-validation. It is
-    read from :obj:`imdb_multi/IMDBMULTI.txt` as in the DGCNN code, which has the ten folds and is
-    downloaded if it is not there.
+    A node has the single feature 1, and each edge is there in both directions. The dataset has no
+    fixed split, but ten :meth:`folds`. It is read from :obj:`imdb_multi/IMDBMULTI.txt` as in the
+    DGCNN code, which is downloaded if it is not there.
 
     Args:
         root, data, **kwargs (optional): As in :class:`PATTERN`.

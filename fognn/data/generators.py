@@ -1,5 +1,4 @@
-r"""PATTERN and CLUSTER, generated: the same graphs from the same seed on every machine (PyG's
-:obj:`StochasticBlockModelDataset` depends on torch's generator and has no patterns)."""
+r"""PATTERN and CLUSTER, generated: the same graphs on every machine, unlike those of PyG."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -213,12 +212,10 @@ class PATTERN(_SBM):
         root (str or Path, optional): The folder for processed files. (default: one in the cache)
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 2,000 and
             2,000 graphs. (default: :obj:`"train"`)
-        seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
-            every machine. (default: :obj:`0`)
+        seed (int, optional): The seed of generated graphs. (default: :obj:`0`)
         num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
-        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs
-            of :class:`~torch_geometric.datasets.GNNBenchmarkDataset`.
-            (default: :obj:`"generated"`)
+        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published ones of
+            :class:`~torch_geometric.datasets.GNNBenchmarkDataset`. (default: :obj:`"generated"`)
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         **kwargs (optional): :obj:`transform` and :obj:`pre_transform` of
             :class:`~torch_geometric.data.InMemoryDataset`.

@@ -4,7 +4,7 @@ import hashlib
 import io
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +123,7 @@ class MiniImageNet(ImageSet):
                 f"{missing[0]} is not there, nor are {len(missing) - 1:,} others of {len(paths):,} "
                 "images that the table names: complete the folder"
             )
-        target = _target("miniimagenet", f"{split}_{_SIZE}", paths)
-        images = stored(target, lambda: _shrink(paths), mmap=True)["images"]
+        images = _prepared("miniimagenet", f"{split}_{_SIZE}", paths, _shrink)["images"]
         classes = sorted(set(table["label"]))
         labels = torch.tensor([classes.index(label) for label in table["label"]])
         super().__init__(images, labels, classes)
@@ -156,11 +155,9 @@ class Omniglot(ImageSet):
 
     Args:
         split, data (optional): As in :class:`CIFARFS`.
-        validation (int, optional): The number of characters of the split :obj:`"val"`: the last
-            ones of the 1,200, which are then not in :obj:`"train"`; 172 is common.
-            (default: :obj:`0`)
-        rotations (bool, optional): Whether rotated characters are further classes.
-            (default: :obj:`True`)
+        validation (int, optional): The number of characters of the split :obj:`"val"`, which are
+            then not in :obj:`"train"`; 172 is common. (default: :obj:`0`)
+        rotations (bool, optional): Whether rotations are further classes. (default: :obj:`True`)
         seed (int, optional): Decides which characters are in which split. (default: :obj:`0`)
     """
 
@@ -174,9 +171,8 @@ class Omniglot(ImageSet):
     ) -> None:
         checks.one_of("Omniglot", "split", split, SPLITS)
         checks.int_in_range("Omniglot", "validation", validation, int(split == "val"), _TRAIN)
-        archives = {name: fetch(f"omniglot/{name}.zip", data) for name in _CHARACTERS}
-        target = _target("omniglot", "omniglot_28", list(archives.values()))
-        content = stored(target, lambda: _read_archives(archives), mmap=True)
+        archives = [fetch(f"omniglot/{name}.zip", data) for name in _CHARACTERS]
+        content = _prepared("omniglot", "omniglot_28", archives, _read_archives)
         names, images = content["names"], content["images"]
         order = random_order(len(names), seed)
         ends = [_TRAIN - validation, _TRAIN]
@@ -190,10 +186,10 @@ class Omniglot(ImageSet):
         super().__init__(images, labels, classes)
 
 
-def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
+def _read_archives(paths: list[Path]) -> dict[str, Any]:
     r"""Returns the drawings of each character, in the order of their names."""
     names, images = [], []
-    for name, path in archives.items():
+    for (name, size), path in zip(_CHARACTERS.items(), paths, strict=True):
         found: dict[str, list[Any]] = {}
         with reading(path), zipfile.ZipFile(path) as file:
             for member in sorted(file.namelist()):
@@ -201,20 +197,23 @@ def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
                 if match and not member.startswith("__MACOSX"):
                     drawing = _resized(io.BytesIO(file.read(member)), "L", 28)
                     found.setdefault(match[1], []).append(255 - drawing)
-        if len(found) != _CHARACTERS[name] or any(len(c) != _DRAWINGS for c in found.values()):
+        if len(found) != size or any(len(c) != _DRAWINGS for c in found.values()):
             raise FileError(
-                f"{path} is not {name}.zip of Omniglot, which has {_CHARACTERS[name]} characters "
-                f"with {_DRAWINGS} drawings each: get it again"
+                f"{path} is not {name}.zip of Omniglot, which has {size} characters with "
+                f"{_DRAWINGS} drawings each: get it again"
             )
         names += list(found)
         images += [drawing for drawings in found.values() for drawing in drawings]
     return {"names": names, "images": torch.from_numpy(np.stack(images)[:, None])}
 
 
-def _target(name: str, variant: str, files: list[Path]) -> Path:
-    r"""Returns the file for what is made of these files, as they are now."""
+def _prepared(
+    name: str, variant: str, files: list[Path], make: Callable[[list[Path]], dict[str, Any]]
+) -> dict[str, Any]:
+    r"""Returns what is made of these files, as they are now."""
     digest = hashlib.sha256("".join(map(file_stamp, files)).encode()).hexdigest()
-    return cache_dir() / name / "processed" / f"{variant}_v1_{digest[:12]}.pt"
+    path = cache_dir() / name / "processed" / f"{variant}_v1_{digest[:12]}.pt"
+    return stored(path, lambda: make(files), mmap=True)
 
 
 def image_module() -> Any:

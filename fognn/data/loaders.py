@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from fognn.data.pack import Pack, offsets, positions, random_order, repeat
@@ -68,9 +67,8 @@ class PackedLoader(EpochLoader):
         dataset (InMemoryDataset or sequence of Data): The graphs. A :obj:`transform` is run once
             for each graph, at construction, and not again in each epoch.
         batch_size (int): Number of graphs in a batch.
-        shuffle (bool, optional): If set to :obj:`True`, the graphs are shuffled in each epoch. The
-            order depends only on :obj:`seed` and on the epoch of :meth:`set_epoch`, so a resumed
-            run has the same. (default: :obj:`False`)
+        shuffle (bool, optional): If set to :obj:`True`, the order of the graphs depends on
+            :obj:`seed` and the epoch of :meth:`set_epoch` alone. (default: :obj:`False`)
         seed (int, optional): Seed of the order. (default: :obj:`0`)
         rank (int, optional): Rank of this process. (default: :obj:`0`)
         world_size (int, optional): Number of processes that share an epoch. (default: :obj:`1`)
@@ -150,9 +148,8 @@ class NeighborLoader(EpochLoader):
     and :obj:`n_id`, the nodes' numbers in the graph.
 
     With all neighbours and a hop for each layer, the outputs for the seeds equal those on the whole
-    graph; but not for a layer that divides by the degree of the source
-    (:class:`~fognn.nn.GCNConv` with ``norm="sym"``), because the nodes of the last hop have no
-    sampled edges. The batches depend only on :obj:`seed`, the epoch and the number of the batch.
+    graph, unless a layer divides by the degree of the source (:class:`~fognn.nn.GCNConv` with
+    ``norm="sym"``). The batches depend only on :obj:`seed`, the epoch and the number of the batch.
 
     Sample for validation and test as well: FOG and GIN sum over neighbours, and with all of them
     the sums would be larger than those that the network was trained with.
@@ -178,8 +175,16 @@ class NeighborLoader(EpochLoader):
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        self.graph, self.mask = graph, graph.checked_mask(mask)
-        self.sampler = NeighborSampler(graph.batch.edge_index, neighbors)
+        self.graph, self.mask, self.neighbors = graph, graph.checked_mask(mask), tuple(neighbors)
+        right = (type(k) is int and (k > 0 or k == -1) for k in self.neighbors)
+        if not self.neighbors or not all(right):
+            raise ValueError(
+                "NeighborLoader: neighbors must be positive ints, or -1 for all neighbours, one "
+                f"for each hop, got {list(neighbors)}"
+            )
+        (self._ptr, self._source), _ = graph.batch.edge_index.get_csc()
+        # The place of each node in the neighbourhood; -1 again between two samples.
+        self._place = torch.full((graph.num_nodes,), -1)
         self.seeds = self.mask.nonzero().flatten()
         super().__init__(self.seeds.numel(), batch_size, shuffle, seed, rank, world_size)
 
@@ -187,7 +192,7 @@ class NeighborLoader(EpochLoader):
         whole = self.graph.batch
         for number, seeds in enumerate(self.seeds[self.order()].split(self.batch_size)):
             key = (self.seed, self.epoch, number, self.rank)
-            nodes, edge_index, edges = self.sampler.sample(seeds, key)
+            nodes, edge_index, edges = self.sample(seeds, key)
             rows = dict.fromkeys(("x", "y", "rwse"), nodes) | {"edge_attr": edges}
             parts = {name: whole[name][index] for name, index in rows.items() if name in whole}
             part = Data(**parts, edge_index=edge_index, num_nodes=nodes.numel())
@@ -195,22 +200,6 @@ class NeighborLoader(EpochLoader):
             batch.mask = torch.arange(nodes.numel()) < seeds.numel()
             batch.n_id = nodes
             yield batch
-
-
-class NeighborSampler:
-    r"""Samples neighbourhoods in a graph whose edges are sorted by target."""
-
-    def __init__(self, edge_index: EdgeIndex, neighbors: Sequence[int]) -> None:
-        self.neighbors = tuple(neighbors)
-        right = (type(k) is int and (k > 0 or k == -1) for k in self.neighbors)
-        if not self.neighbors or not all(right):
-            raise ValueError(
-                "NeighborSampler: neighbors must be positive ints, or -1 for all neighbours, one "
-                f"for each hop, got {list(neighbors)}"
-            )
-        (self._ptr, self._source), _ = edge_index.get_csc()
-        # The place of each node in the neighbourhood; -1 again between two samples.
-        self._place = torch.full((self._ptr.numel() - 1,), -1)
 
     def sample(
         self, seeds: Tensor, key: tuple[int, int, int, int]

@@ -155,14 +155,12 @@ def read_molecules(
             only one column has the name. (default: :obj:`"smiles"`)
         target_column (str, optional): The column, or columns with commas between them, that become
             :obj:`y`. (default: :obj:`None`)
-        split_column (str, optional): The column that assigns molecules to splits.
-            (default: :obj:`None`)
+        split_column (str, optional): The column of the splits. (default: :obj:`None`)
         task (str, optional): The kind of the targets, see
             :func:`fognn.data.targets.targets_from_cells`. (default: :obj:`"auto"`)
         skip_bad (bool, optional): If :obj:`False`, the first bad line raises a
             :class:`ValueError`. If :obj:`True`, bad lines are left out. (default: :obj:`False`)
-        features (str, optional): As in :func:`fognn.data.smiles_to_graph`.
-            (default: :obj:`"pyg"`)
+        features (str, optional): As in :func:`smiles_to_graph`. (default: :obj:`"pyg"`)
     """
     path = user_path(path)
     table = read_table(path)

@@ -1,5 +1,4 @@
-r"""Opens the user's data: a csv file of molecules, a file or folder of graphs, one graph with
-masks, a dataset of PyG by name, or Python objects."""
+r"""Opens the user's data: files, datasets of PyG by name, or Python objects."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -47,16 +46,13 @@ def open_user_data(
             folder for :func:`fognn.data.read_graphs`; a name for :func:`fognn.data.open_pyg`; or a
             dataset of PyG, a list of :class:`~torch_geometric.data.Data`, one of them, or a dict
             (or tuple) of these for training, validation and test.
-        smiles (str, optional): csv file: the column of the SMILES strings.
-            (default: :obj:`"smiles"`)
+        smiles (str, optional): csv file: the column of the SMILES. (default: :obj:`"smiles"`)
         target (str, optional): csv file: the column to learn, or several with commas between them.
             (default: :obj:`None`)
-        split_column (str, optional): csv file: the column with the split of each molecule.
-            (default: :obj:`None`)
+        split_column (str, optional): csv file: the column of the splits. (default: :obj:`None`)
         task (str, optional): ``"auto"``, ``"regression"`` or ``"classification"``.
             (default: :obj:`"auto"`)
-        skip_bad (bool, optional): csv file: skip lines that cannot be read.
-            (default: :obj:`False`)
+        skip_bad (bool, optional): csv file: skip unreadable lines. (default: :obj:`False`)
         folder (str or Path, optional): The data folder, for a dataset of PyG.
             (default: :obj:`$FOGNN_DATA`)
     """
@@ -157,9 +153,9 @@ def _of_parts(
     if x is not None and x.dim() == 2 and x.size(1) > 1 and bool(((x == 0) | (x == 1)).all()):
         graphs[0].x = x.float()  # a bag of words
     ys = [graph.y for graph in graphs]
-    if table is not None and table.targets is not None:
-        targets = table.targets
-    else:
+    table = table or MoleculeTable([], [], 0)
+    targets = table.targets
+    if targets is None:
         targets, ys = targets_from_tensors(where, ys, task, unlabelled=one)
     nodes, masks = _node_splits(where, graphs[0]) if one else (None, None)
     graphs, node_input, notes = fill_inputs(graphs)
@@ -170,20 +166,13 @@ def _of_parts(
     smiles = [item.smiles for item in items] if all("smiles" in item for item in items) else []
     data = UserData(name, graphs, level, targets, node_input, smiles, nodes=nodes, masks=masks)
     data.notes = [f"target of each {level}: {targets}", *notes]
+    data.rows, data.bad = table.rows, len(table.bad)
+    data.skipped = sorted(set(range(table.total)) - set(table.rows))
     if len(parts) > 1:
         numbers = torch.arange(len(graphs)).split([len(part) for part in parts.values()])
         data.given = dict(zip(parts, numbers, strict=True))
-    if table is not None:
-        _add_lines(data, table)
-    return data
-
-
-def _add_lines(data: UserData, table: MoleculeTable) -> None:
-    r"""Adds what is known about the lines of a csv file."""
-    data.rows, data.bad = table.rows, len(table.bad)
-    data.skipped = sorted(set(range(table.total)) - set(table.rows))
     if table.splits:
-        data.given = column_split(f"{data.name}: the split column", table.splits)
+        data.given = column_split(f"{name}: the split column", table.splits)
     if table.unlabelled:
         data.notes.append(f"{table.unlabelled:,} molecules without a target are left out")
     if table.bad:
@@ -191,6 +180,7 @@ def _add_lines(data: UserData, table: MoleculeTable) -> None:
             f"{len(table.bad):,} of {table.total:,} lines cannot be read and are left out, the "
             f"first is line {table.bad[0].line}: {table.bad[0].reason}"
         )
+    return data
 
 
 def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | None]:
@@ -209,9 +199,12 @@ def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | N
         )
     wide = torch.broadcast_tensors(*(mask.reshape(graph.num_nodes, -1) for mask in given))
     used = torch.stack(wide).long()  # [3, nodes, splits]
-    shared, unlabelled = used.sum(0) > 1, used.any(0) & ~labelled[:, None]
-    if not used.any(1).all() or shared.any() or unlabelled.any():
-        raise ValueError(
-            f"{where}: {', '.join(MASKS)} must each select nodes with a label, and must not overlap"
-        )
+    wrong = {
+        "must not overlap": (used.sum(0) > 1).any(),
+        "must each select a node": not used.any(1).all(),
+        "must select nodes with a label only": (used.any(0) & ~labelled[:, None]).any(),
+    }
+    for rule, broken in wrong.items():
+        if broken:
+            raise ValueError(f"{where}: {', '.join(MASKS)} {rule}")
     return nodes, dict(zip(SPLITS, wide, strict=True))

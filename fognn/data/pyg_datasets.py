@@ -33,12 +33,10 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
     in their order: ``pyg:UPFD/politifact/bert``. Other arguments have their defaults. The root is
     :obj:`pyg/CLASS` in the data folder if that is there, else a folder in the cache.
 
-    Returns the graphs by split: :obj:`"train"`, :obj:`"val"` and :obj:`"test"` for a class that
-    has these splits; :obj:`"train"` and :obj:`"test"` for one with the argument
-    :obj:`train=True`; and :obj:`"all"` for all others.
+    Returns the graphs by split: :obj:`"train"`, :obj:`"val"` and :obj:`"test"`; :obj:`"train"` and
+    :obj:`"test"` for a class with the argument :obj:`train=True`; or :obj:`"all"`.
 
-    PyG reads the files itself, and the raw files of some datasets are pickles: a root of unknown
-    origin is not safe.
+    PyG reads the files itself, some of which are pickles: a root of unknown origin is not safe.
 
     Args:
         name (str): The name.

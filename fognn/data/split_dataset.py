@@ -39,10 +39,8 @@ class SplitDataset(InMemoryDataset):
     r"""One split of a dataset, a :class:`torch_geometric.data.InMemoryDataset` without PyG's
     processing: that takes no lock and remembers one :obj:`pre_transform` for all files.
 
-    A subclass defines :meth:`read`. Integers are stored in the smallest type that holds them. The
-    name of the processed file has :obj:`variant` and a digest of the pickled :obj:`pre_transform`
-    in it, so a changed setting never reads an old file.
-    """
+    A subclass defines :meth:`read`. Integers are stored in the smallest type that holds them, in a
+    file named by :obj:`variant` and a digest of the pickled :obj:`pre_transform`."""
 
     def __init__(
         self,

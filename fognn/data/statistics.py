@@ -1,5 +1,4 @@
-r"""Statistics of a dataset, from its flat tensors (PyG's summaries loop over all graphs and have
-no labels)."""
+r"""Statistics of a dataset, from its flat tensors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -88,8 +87,7 @@ def describe(data: UserData, how: str | None = None, fold: int | None = None) ->
     if data.nodes is not None:
         found["labelled nodes"] = len(data.nodes)
     found |= _balance(data)
-    for split, part in data.splits(how, fold=fold).items():
-        found[f"split {split}"] = len(part)
+    found |= {f"split {split}": len(part) for split, part in data.splits(how, fold=fold).items()}
     if data.num_splits > 1:
         found["splits"] = f"number {fold or 1} of {data.num_splits}"
     if data.skipped:

@@ -20,19 +20,15 @@ RWSE = "rwse"
 
 def random_walk_transform(steps: int) -> AddRandomWalkPE:
     r"""Returns PyG's transform that adds ``rwse`` to a graph: for each node, the probabilities that
-    a random walk from it is back after 1, 2, ... steps. The time grows with the cube of the number
-    of nodes of a graph."""
+    a random walk from it is back after 1, 2, ... steps, in a time cubic in the nodes."""
     return AddRandomWalkPE(steps, attr_name=RWSE)
 
 
 @dataclass(eq=False)
 class UserData:
-    r"""The user's graphs, all of one form. It is opened once, by :func:`open_user_data`.
+    r"""The user's graphs, all of one form. It is opened once, by :func:`open_user_data`."""
 
-    Its :obj:`name` is the file, the folder, or the name of a dataset of PyG; or ``"python:..."``
-    with a checksum of the content of each split in order, for Python objects."""
-
-    name: str
+    name: str  # a file, a folder, "pyg:...", or "python:..." with a checksum of the content
     graphs: list[Data]  # with x, edge_index, y, and edge_attr if there are edge features
     level: str  # whether a row of y belongs to a "graph", a "node" or an "edge"
     targets: Targets
@@ -69,8 +65,7 @@ class UserData:
                 splits, or ``"random"`` if they have none. (default: :obj:`None`)
             seed (int, optional): The seed of a random split. (default: :obj:`0`)
             fraction (float, optional): Fraction of each split to use. (default: :obj:`1.0`)
-            fold (int, optional): The number of the split, from 1, of data with several.
-                (default: 1)
+            fold (int, optional): The number of the split of data with several. (default: 1)
         """
         key = ("splits", how, seed, fraction, fold)
         if key not in self._done:
@@ -122,8 +117,7 @@ class UserData:
         elif own or how == "random":
             if len(order) < FEWEST:
                 raise ValueError(
-                    f"{self.name} must have at least {FEWEST} graphs or labelled nodes to divide, "
-                    f"got {len(order)}"
+                    f"{self.name} must have {FEWEST} graphs or labelled nodes, got {len(order)}"
                 )
             return self._checked(random_split(order, fraction))
         elif how == "scaffold":
