@@ -65,7 +65,7 @@ class UserData:
                 splits, or ``"random"`` if they have none. (default: :obj:`None`)
             seed (int, optional): The seed of a random split. (default: :obj:`0`)
             fraction (float, optional): Fraction of each split to use. (default: :obj:`1.0`)
-            fold (int, optional): The number of the split of data with several. (default: 1)
+            fold (int, optional): The number of the split, from 1, of several. (default: 1)
         """
         key = ("splits", how, seed, fraction, fold)
         if key not in self._done:
@@ -116,9 +116,8 @@ class UserData:
                 found = found | {"val": held.sort().values, "train": kept.sort().values}
         elif own or how == "random":
             if len(order) < FEWEST:
-                raise ValueError(
-                    f"{self.name} must have {FEWEST} graphs or labelled nodes, got {len(order)}"
-                )
+                what = f"at least {FEWEST} graphs or labelled nodes, got {len(order)}"
+                raise ValueError(f"{self.name} must have {what}")
             return self._checked(random_split(order, fraction))
         elif how == "scaffold":
             if not self.smiles:

@@ -116,7 +116,7 @@ def test_a_sample_depends_on_seed_epoch_and_batch_only() -> None:
     assert [content(batch) for batch in fixed] == before
     assert [node for nodes, _, _ in before for node in nodes[:10]] == list(range(100))
     # With the same seeds, two batches have other neighbours.
-    sampler = loader().sampler
+    sampler = loader()
     seeds = torch.arange(20)
     samples = {
         tuple(sampler.sample(seeds, key)[2].tolist())
