@@ -12,20 +12,17 @@ from torch_geometric.data import Data
 
 from fognn.data.graph_files import check_graphs, separated
 from fognn.data.pyg_datasets import open_benchmark, open_zinc
-from fognn.data.sources import fetch, find
+from fognn.data.sources import SPLITS, fetch, find, reading
 from fognn.data.split_dataset import SplitDataset, Tensors, file_stamp, flatten, read_npz
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 
-ZINC_FILE = "zinc/zinc12k.npz"
-_SPLITS = ("train", "val", "test")
 _K = 25  # neighbours of a point of TSP
 
 
 class ZINC(SplitDataset):
     r"""The 12,000 molecules of ZINC of the `"Benchmarking Graph Neural Networks"
-    <https://arxiv.org/abs/2003.00982>`_ paper, 10,000 to train on and 1,000 each to validate and
-    test, and their penalised logP.
+    <https://arxiv.org/abs/2003.00982>`_ paper, split 10 : 1 : 1, and their penalised logP.
 
     Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 27 in the order of
     :obj:`fognn.data.ATOMS`), :obj:`edge_index` (both directions, sorted by target, then
@@ -38,8 +35,7 @@ class ZINC(SplitDataset):
 
     Args:
         without_node_features (bool, optional): If :obj:`True`, every atom is token 0, as in the
-            paper's study of limitations: molecules differ in their bonds only.
-            (default: :obj:`False`)
+            paper's study of limitations. (default: :obj:`False`)
         root, split, data, **kwargs (optional): As in :class:`PATTERN`.
     """
 
@@ -51,10 +47,10 @@ class ZINC(SplitDataset):
         data: str | Path | None = None,
         **kwargs: Any,
     ) -> None:
-        checks.one_of("ZINC", "split", split, _SPLITS)
+        checks.one_of("ZINC", "split", split, SPLITS)
         self.split, self._folder = split, data
         self._without_node_features = without_node_features
-        self._path = find(ZINC_FILE, data)
+        self._path = find("zinc/zinc12k.npz", data)
         made = "pyg" if self._path is None else f"npz-{file_stamp(self._path)}"
         variant = f"zinc-v1-12k-{made}-{split}{'-all-atoms-0' * without_node_features}"
         super().__init__(root, "zinc", variant, **kwargs)
@@ -77,9 +73,8 @@ class ZINC(SplitDataset):
 
 
 class TSP(SplitDataset):
-    r"""TSP of the `"Benchmarking Graph Neural Networks"
-    <https://arxiv.org/abs/2003.00982>`_ paper: does the tour of a travelling
-    salesman use an edge?
+    r"""TSP of the `"Benchmarking Graph Neural Networks" <https://arxiv.org/abs/2003.00982>`_
+    paper: does the tour of a travelling salesman use an edge?
 
     50 to 500 points are uniform in the unit square. Each has an edge *to* each of its 25 nearest
     others, so the graph is directed. A graph has :obj:`x` (float32, ``[N, 2]``, coordinates),
@@ -105,7 +100,7 @@ class TSP(SplitDataset):
         data: str | Path | None = None,
         **kwargs: Any,
     ) -> None:
-        checks.one_of("TSP", "split", split, _SPLITS)
+        checks.one_of("TSP", "split", split, SPLITS)
         self.split, self._folder = split, data
         self._path = find(f"tsp/tsp_{split}.npz", data)
         made = "official" if self._path is None else f"prepared-{file_stamp(self._path)}"
@@ -113,24 +108,17 @@ class TSP(SplitDataset):
 
     def read(self) -> tuple[Tensors, Tensors]:
         if self._path is not None:
-            return flatten(_tours(self._path, _K))
-        return flatten(
-            Data(
-                x=graph.x.float(),
-                edge_index=graph.edge_index,
-                edge_attr=graph.edge_attr.float().reshape(-1, 1),
-                y=graph.y.long(),
-            )
-            for graph in open_benchmark("TSP", self.split, self._folder)
-        )
+            return flatten(_tours(self._path))
+        tensors, slices = flatten(open_benchmark("TSP", self.split, self._folder))
+        tensors["edge_attr"] = tensors["edge_attr"].float().reshape(-1, 1)
+        return tensors | {"x": tensors["x"].float(), "y": tensors["y"].long()}, slices
 
 
 def neighbour_graph(
     coordinates: NDArray[np.float32], tour: NDArray[Any], k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.bool_]]:
-    r"""Joins each point to its :obj:`k` nearest others; of two at the same distance the one with
-    the lower number is nearer. Returns :obj:`edge_index`, sorted by target, then source, the
-    distances, and whether a tour uses the edge."""
+    r"""Joins each point to its :obj:`k` nearest others; of two at the same distance the first is
+    nearer. Returns :obj:`edge_index`, the distances, and whether a tour uses the edge."""
     n = len(coordinates)
     wide = coordinates.astype(np.float64)
     squares = (wide[:, None, 0] - wide[:, 0]) ** 2 + (wide[:, None, 1] - wide[:, 1]) ** 2
@@ -148,18 +136,16 @@ def neighbour_graph(
     return np.stack([source, target]), distances, used[source, target]
 
 
-def _tours(path: Path, k: int) -> Iterator[Data]:
+def _tours(path: Path) -> Iterator[Data]:
     n, c, t = read_npz(path, "nct")
     ends = n.cumsum(dtype=np.int64)
     if c.shape != (ends[-1], 2) or t.shape != (ends[-1],):
-        raise FileError(
-            f"{path} is not a TSP file: c and t must have {ends[-1]} rows, got {c.shape}, {t.shape}"
-        )
+        raise FileError(f"{path} is not a TSP file: {c.shape} and {t.shape} for {ends[-1]} points")
     parts = zip(np.split(c, ends[:-1]), np.split(t, ends[:-1]), strict=True)
     for number, (points, tour) in enumerate(parts):
         if not np.array_equal(np.sort(tour), np.arange(len(tour))):
             raise FileError(f"{path}: the tour of instance {number} is not a permutation")
-        edge_index, distances, used = neighbour_graph(points, tour, k)
+        edge_index, distances, used = neighbour_graph(points, tour, _K)
         yield Data(
             x=torch.from_numpy(points).float(),
             edge_index=torch.from_numpy(edge_index),
@@ -173,10 +159,9 @@ class IMDBMulti(SplitDataset):
     <https://dl.acm.org/doi/10.1145/2783258.2783417>`_ paper: 1,500 graphs, 500 of each of three
     classes, 19,502 nodes and 98,903 undirected edges.
 
-    A node has the single feature 1, each edge is there in both directions, and there are no self
-    loops. The dataset has no fixed split: :meth:`folds` returns indices for cross-validation. It is
-    read from :obj:`imdb_multi/IMDBMULTI.txt` as in the DGCNN code, which has the ten folds and is
-    downloaded if it is not there.
+    A node has the single feature 1, and each edge is there in both directions. The dataset has no
+    fixed split, but ten :meth:`folds`. It is read from :obj:`imdb_multi/IMDBMULTI.txt` as in the
+    DGCNN code, which is downloaded if it is not there.
 
     Args:
         root, data, **kwargs (optional): As in :class:`PATTERN`.
@@ -204,15 +189,13 @@ class IMDBMulti(SplitDataset):
 
 def _read_text(path: Path) -> Iterator[Data]:
     r"""Reads: number of graphs; a graph: nodes, label; a node: tag, degree, neighbours."""
-    try:
+    with reading(path):
         lines = path.read_text(encoding="ascii").splitlines()
-        rows = iter([int(word) for word in line.split()] for line in lines)
-        for _ in range(next(rows)[0]):
-            size, label = next(rows)
-            pairs = [(other, node) for node in range(size) for other in next(rows)[2:]]
+        rows = [[int(word) for word in line.split()] for line in reversed(lines)]
+        for _ in range(rows.pop()[0]):
+            size, label = rows.pop()
+            pairs = [(other, node) for node in range(size) for other in rows.pop()[2:]]
             edge_index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t()
             graph = Data(x=torch.ones(size, 1), edge_index=edge_index, y=torch.tensor([label]))
             graph.validate()
             yield graph
-    except (ValueError, StopIteration, RuntimeError) as error:
-        raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error

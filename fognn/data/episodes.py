@@ -22,8 +22,7 @@ class Episode(NamedTuple):
 
 
 class Tasks(NamedTuple):
-    r"""A batch of episodes, as :class:`fognn.models.FewShotNet` takes them. Each query, with the
-    support set, is a task."""
+    r"""A batch of episodes for :class:`fognn.models.FewShotNet`: each query is a task."""
 
     support: Tensor  # [B, n_way * k_shot, C, H, W]
     support_labels: Tensor  # [B, n_way * k_shot], in 0..n_way-1
@@ -43,8 +42,7 @@ class Episodes:
         n_way (int): Number of classes in an episode.
         k_shot (int): Number of support images of each class.
         n_query (int, optional): Number of queries *in all*, divided among the classes as evenly
-            as possible: 75 queries are 15 of each of 5 classes, and a single query is of a random
-            class. (default: :obj:`1`)
+            as possible; a single query is of a random class. (default: :obj:`1`)
         seed (int, optional): Seed of the episodes. (default: :obj:`0`)
     """
 
@@ -58,9 +56,7 @@ class Episodes:
         self.n_way, self.k_shot, self.n_query = n_way, k_shot, n_query
         self.classes, place, sizes = images.labels.unique(return_inverse=True, return_counts=True)
         if len(sizes) < n_way:
-            raise ValueError(
-                f"Episodes: n_way must be at most the number of classes, {len(sizes)}, got {n_way}"
-            )
+            raise ValueError(f"Episodes: n_way must be at most {len(sizes)} classes, got {n_way}")
         needed = k_shot + -(-n_query // n_way)
         small = int(sizes.argmin())
         if sizes[small] < needed:
@@ -76,16 +72,15 @@ class Episodes:
         philox = np.random.Philox(key=np.array([self.seed, number], dtype=np.uint64))
         ways = _order(philox, len(self.members))[: self.n_way]
         extra = _order(philox, self.n_way) < self.n_query % self.n_way
-        support, query, labels = [], [], []
-        for label, (way, more) in enumerate(zip(ways.tolist(), extra.tolist(), strict=True)):
-            members, queries = self.members[way], self.n_query // self.n_way + more
-            drawn = members[_order(philox, members.numel())[: self.k_shot + queries]]
+        queries = self.n_query // self.n_way + extra
+        support, query = [], []
+        for way, count in zip(ways.tolist(), queries.tolist(), strict=True):
+            drawn = self.members[way][_order(philox, len(self.members[way]))]
             support.append(drawn[: self.k_shot])
-            query.append(drawn[self.k_shot :])
-            labels += [label] * queries
-        support_labels = torch.arange(self.n_way).repeat_interleave(self.k_shot)
-        shown, asked = torch.cat(support), torch.cat(query)
-        return Episode(shown, support_labels, asked, torch.tensor(labels), self.classes[ways])
+            query.append(drawn[self.k_shot : self.k_shot + count])
+        shown, asked, labels = torch.cat(support), torch.cat(query), torch.arange(self.n_way)
+        of_shown, of_asked = (labels.repeat_interleave(n) for n in (self.k_shot, queries))
+        return Episode(shown, of_shown, asked, of_asked, self.classes[ways])
 
     def tasks(self, batch: Sequence[Episode]) -> Tasks:
         r"""Returns the images of some episodes."""

@@ -1,15 +1,12 @@
-r"""PATTERN and CLUSTER, generated: the same graphs from the same seed on every machine (PyG's
-:obj:`StochasticBlockModelDataset` depends on torch's generator and has no patterns)."""
+r"""PATTERN and CLUSTER, generated: the same graphs on every machine, unlike those of PyG."""
 
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data
 
 from fognn.data.pack import offsets
 from fognn.data.pyg_datasets import open_benchmark
@@ -103,16 +100,13 @@ def generate_pattern(split: str, num_graphs: int | None = None, seed: int = 0) -
     Five blocks of 5 to 34 nodes are joined with :math:`p = 0.5` inside a block and
     :math:`q = 0.35` between blocks, and their nodes have tokens from :math:`\{0, 1, 2\}`. One of
     100 patterns, each with 5 to 34 nodes, inner probability 0.5 and tokens of its own, is joined
-    to them with probability 0.5. All nodes are shuffled; the label of a node is 1 if it belongs
-    to the pattern, else 0.
-
-    The patterns are the same in all splits. Graph :math:`i` has pattern :math:`i \bmod 100`, so
-    100 graphs have all of them.
+    to them with probability 0.5: pattern :math:`i \bmod 100` to graph :math:`i`, in all splits. All
+    nodes are shuffled; the label of a node is 1 if it belongs to the pattern, else 0.
 
     Args:
         split (str): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
-        num_graphs (int, optional): The number of graphs, the first ones of the split. If
-            :obj:`None`, 10,000 for training and 2,000 for the others. (default: :obj:`None`)
+        num_graphs (int, optional): The number of graphs, the first ones of the split.
+            (default: 10,000 for training and 2,000 for the others)
         seed (int, optional): The seed. (default: :obj:`0`)
     """
     num_graphs = _checked("PATTERN", split, num_graphs, seed)
@@ -161,7 +155,6 @@ def generate_cluster(split: str, num_graphs: int | None = None, seed: int = 0) -
 
     graphs = []
     for index in range(num_graphs):
-        # PATTERN has streams 0 to 3.
         draws = _Draws(seed, 4 + _STREAMS[split], index)
         sizes = draws.sizes(6)
         block = np.repeat(np.arange(6), sizes)
@@ -197,37 +190,32 @@ class _SBM(SplitDataset):
     def read(self) -> tuple[Tensors, Tensors]:
         if self.source == "official":
             graphs = open_benchmark(type(self).__name__, self.split, self._folder)
-            return flatten(
-                # PyG's file has the tokens one-hot.
-                Data(x=graph.x.argmax(1), edge_index=graph.edge_index, y=graph.y.long())
-                for graph in islice(graphs, self._count)
-            )
+            tensors, slices = flatten(graphs[: self._count])
+            # PyG's file has the tokens one-hot.
+            x, y = tensors["x"].argmax(1), tensors["y"].long()
+            return {"x": x, "edge_index": tensors["edge_index"], "y": y}, slices
         made = type(self)._generate(self.split, self._count, self.seed)
-        nodes, edges = offsets(torch.from_numpy(made.n)), offsets(torch.from_numpy(made.e))
-        tensors = {key: torch.from_numpy(getattr(made, key)) for key in ("x", "edge_index", "y")}
-        return tensors, {"x": nodes, "edge_index": edges, "y": nodes}
+        n, e, *values = map(torch.from_numpy, made)
+        ends = {"x": offsets(n), "edge_index": offsets(e), "y": offsets(n)}
+        return dict(zip(ends, values, strict=True)), ends
 
 
 class PATTERN(_SBM):
-    r"""PATTERN of the `"Benchmarking Graph Neural Networks"
-    <https://arxiv.org/abs/2003.00982>`_ paper: which nodes belong to a pattern
-    that is hidden in a stochastic block model?
+    r"""PATTERN of the `"Benchmarking Graph Neural Networks" <https://arxiv.org/abs/2003.00982>`_
+    paper: which nodes belong to a pattern that is hidden in a stochastic block model?
 
     Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 2), :obj:`edge_index` (both directions,
     no self loops, sorted by target, then source) and :obj:`y` (int64, ``[N]``, 0 or 1).
     :meth:`~fognn.data.generate_pattern` describes how graphs are generated.
 
     Args:
-        root (str or Path, optional): The folder for processed files. (default: a folder in the
-            cache)
+        root (str or Path, optional): The folder for processed files. (default: one in the cache)
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`: 10,000, 2,000 and
             2,000 graphs. (default: :obj:`"train"`)
-        seed (int, optional): The seed of generated graphs. The same seed gives the same graphs on
-            every machine. (default: :obj:`0`)
+        seed (int, optional): The seed of generated graphs. (default: :obj:`0`)
         num_graphs (int, optional): Only the first graphs of the split. (default: :obj:`None`)
-        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published graphs
-            of :class:`~torch_geometric.datasets.GNNBenchmarkDataset`.
-            (default: :obj:`"generated"`)
+        source (str, optional): :obj:`"generated"`, or :obj:`"official"` for the published ones of
+            :class:`~torch_geometric.datasets.GNNBenchmarkDataset`. (default: :obj:`"generated"`)
         data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
         **kwargs (optional): :obj:`transform` and :obj:`pre_transform` of
             :class:`~torch_geometric.data.InMemoryDataset`.
@@ -237,13 +225,12 @@ class PATTERN(_SBM):
 
 
 class CLUSTER(_SBM):
-    r"""CLUSTER of the `"Benchmarking Graph Neural Networks"
-    <https://arxiv.org/abs/2003.00982>`_ paper: to which of six blocks does each
-    node belong, given one node of each?
+    r"""CLUSTER of the `"Benchmarking Graph Neural Networks" <https://arxiv.org/abs/2003.00982>`_
+    paper: to which of six blocks does each node belong, given one node of each?
 
     Each graph has :obj:`x` (int64, ``[N]``, tokens 0 to 6), :obj:`edge_index` and :obj:`y` (int64,
-    ``[N]``, 0 to 5). :meth:`~fognn.data.generate_cluster` describes how graphs are generated. The
-    arguments are those of :class:`PATTERN`; the splits have 10,000, 1,000 and 1,000 graphs.
+    ``[N]``, 0 to 5), as :meth:`~fognn.data.generate_cluster` makes them. The arguments are those of
+    :class:`PATTERN`; the splits have 10,000, 1,000 and 1,000 graphs.
     """
 
     _generate = staticmethod(generate_cluster)

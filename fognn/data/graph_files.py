@@ -15,12 +15,12 @@ from torch_geometric.data.separate import separate
 from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 from torch_geometric.edge_index import CatMetadata, SortOrder
 
-from fognn.data.sources import DAMAGED
+from fognn.data.sources import DAMAGED, SPLITS
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
 NAMES = ("x", "edge_index", "edge_attr", "y")
-MASKS = ("train_mask", "val_mask", "test_mask")
+MASKS = tuple(f"{split}_mask" for split in SPLITS)
 # What the files of PyG's graphs name, beside tensors.
 PYG_CLASSES: list[Any] = [
     *(Data, DataEdgeAttr, DataTensorAttr, EdgeIndex, CatMetadata, SortOrder),
@@ -49,8 +49,7 @@ def read_graphs(path: str | Path) -> list[Data]:
       :obj:`train_masks`, :obj:`val_masks` and :obj:`test_masks` (``[splits, nodes]``).
 
     The graphs are checked: edges within their nodes, finite features, all graphs alike; NaN in
-    :obj:`y` is a missing target. A file that cannot be read raises a
-    :class:`~fognn.data.FileError`.
+    :obj:`y` is a missing target. A file that cannot be read raises a :class:`FileError`.
 
     Args:
         path (str or Path): The file or folder.
@@ -93,26 +92,23 @@ def write_graphs(path: str | Path, graphs: Iterable[Data]) -> None:
 
 
 def check_graphs(where: str, items: Sequence[Any]) -> list[Data]:
-    r"""Returns checked copies of graphs, with nothing but :obj:`x`, :obj:`edge_index`,
-    :obj:`edge_attr`, :obj:`y`, the masks and :obj:`num_nodes`; integers are :obj:`torch.int64` and
-    other numbers :obj:`torch.float32`. Error messages begin with :obj:`where`."""
+    r"""Returns checked copies of graphs, with nothing but :obj:`NAMES`, :obj:`MASKS` and the number
+    of nodes, as int64 and float32. Error messages begin with :obj:`where`."""
     if not len(items):
         raise ValueError(f"{where} must hold at least one graph, it holds none")
     graphs = [_checked(f"{where}, graph {number}", item) for number, item in enumerate(items)]
     for name in NAMES:
         forms = [_form(graph, name) for graph in graphs]
-        number = next((n for n, form in enumerate(forms) if form != forms[0]), 0)
-        if number:
+        i = next((i for i, form in enumerate(forms) if form != forms[0]), 0)
+        if i:
             raise ValueError(
-                f"{where}, graph {number}: {name} must be {forms[0]} as in graph 0, got "
-                f"{forms[number]}"
+                f"{where}, graph {i}: {name} must be {forms[0]} as in graph 0, got {forms[i]}"
             )
     return graphs
 
 
 def level_of(where: str, graphs: Sequence[Data]) -> str:
-    r"""Returns whether a row of :obj:`y` belongs to a ``"graph"``, a ``"node"`` or an ``"edge"``,
-    from the number of rows of each graph."""
+    r"""Returns whether a row of :obj:`y` belongs to a ``"graph"``, ``"node"`` or ``"edge"``."""
     rows = [graph.y.size(0) for graph in graphs]
     if rows == [1] * len(graphs):
         return "graph"
@@ -121,8 +117,7 @@ def level_of(where: str, graphs: Sequence[Data]) -> str:
     if rows == [graph.num_edges for graph in graphs]:
         return "edge"
     raise ValueError(
-        f"{where}: y must have one row for each graph, node or edge, got {rows[0]} rows for "
-        f"{graphs[0].num_nodes} nodes and {graphs[0].num_edges} edges in graph 0"
+        f"{where}: y must have one row for each graph, node or edge, got {rows[0]} in {graphs[0]}"
     )
 
 
@@ -144,11 +139,9 @@ def _checked(where: str, item: Any) -> Data:
         graph.validate()
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
-    if "edge_attr" in graph and graph.edge_attr.size(0) != graph.num_edges:
-        raise ValueError(
-            f"{where}: edge_attr must have {graph.num_edges} rows, one for each edge, got "
-            f"{graph.edge_attr.size(0)}"
-        )
+    if "edge_attr" in graph and len(graph.edge_attr) != graph.num_edges:
+        rows = len(graph.edge_attr)
+        raise ValueError(f"{where}: edge_attr must have {graph.num_edges} rows, got {rows}")
     for name in ("x", "edge_attr", "y"):
         value = graph.get(name)
         if value is not None and bool((value.isinf() if name == "y" else ~value.isfinite()).any()):
@@ -242,12 +235,9 @@ def separated(where: str, flat: Mapping[str, Any]) -> list[Data]:
     parts = {}
     for name, sizes in counts.items():
         if name in flat:
-            value = flat[name]
-            if n.shape != e.shape or value.size(_dim(name)) != int(sizes.sum()):
-                raise ValueError(
-                    f"{where}: {name} must have {int(sizes.sum())} rows, the sum of its counts, "
-                    f"got shape {list(value.shape)}"
-                )
+            value, rows = flat[name], int(sizes.sum())
+            if n.shape != e.shape or value.size(_dim(name)) != rows:
+                raise ValueError(f"{where}: {name} must have {rows} rows, got {list(value.shape)}")
             parts[name] = value.split(sizes.tolist(), _dim(name))
     return [
         Data(**{name: values[graph] for name, values in parts.items()}, num_nodes=nodes)

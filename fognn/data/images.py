@@ -4,7 +4,7 @@ import hashlib
 import io
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,11 @@ from tqdm import tqdm
 
 from fognn.data.molecules import read_table
 from fognn.data.pack import random_order
-from fognn.data.sources import DAMAGED, cache_dir, fetch, find
+from fognn.data.sources import SPLITS, cache_dir, fetch, find, reading
 from fognn.data.split_dataset import file_stamp, read_npz, stored
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 
-_SPLITS = ("train", "val", "test")
 _SIZE = 84  # of miniImageNet
 _TABLES = "https://github.com/twitter-research/meta-learning-lstm, data/miniImagenet"
 # The archives of Omniglot, and the characters in each.
@@ -50,9 +49,7 @@ class ImageSet(Dataset[tuple[Tensor, int]]):
                 f"ImageSet: images must be uint8 of shape [N, C, H, W] with N labels, got "
                 f"{images.dtype} {list(images.shape)} and {list(labels.shape)}"
             )
-        self.images = images
-        self.labels = labels.to(torch.int64)
-        self.classes = list(classes)
+        self.images, self.labels, self.classes = images, labels.to(torch.int64), list(classes)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -73,10 +70,9 @@ class CIFARFS(ImageSet):
     <https://arxiv.org/abs/1805.08136>`_ paper: the classes of CIFAR-100 split into 64 for
     training, 16 for validation and 20 for testing, 32x32 in colour.
 
-    It is read from :obj:`cifar_fs/cifar_fs_100.npz`, which holds the first 100 of each class's
-    600 images: :obj:`x_{train,val,test}`, :obj:`uint8` of shape
-    :obj:`[classes, images, 32, 32, 3]`, and the names :obj:`c_{train,val,test}`. A file with more
-    images of each class can take its place.
+    It is read from :obj:`cifar_fs/cifar_fs_100.npz` with 100, or more, of each class's 600 images:
+    :obj:`x_{train,val,test}`, :obj:`uint8` of shape :obj:`[classes, images, 32, 32, 3]`, and the
+    names :obj:`c_{train,val,test}`.
 
     Args:
         split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
@@ -85,7 +81,7 @@ class CIFARFS(ImageSet):
     """
 
     def __init__(self, split: str = "train", data: str | Path | None = None) -> None:
-        checks.one_of("CIFARFS", "split", split, _SPLITS)
+        checks.one_of("CIFARFS", "split", split, SPLITS)
         hint = "make it from CIFAR-100 as the docstring of fognn.data.CIFARFS describes it"
         path = fetch("cifar_fs/cifar_fs_100.npz", data, hint)
         x, names = read_npz(path, [f"x_{split}", f"c_{split}"])
@@ -114,7 +110,7 @@ class MiniImageNet(ImageSet):
     """
 
     def __init__(self, split: str = "train", data: str | Path | None = None) -> None:
-        checks.one_of("MiniImageNet", "split", split, _SPLITS)
+        checks.one_of("MiniImageNet", "split", split, SPLITS)
         name = f"miniimagenet_splits/{split}.csv"
         path = find(f"{name}.gz", data) or fetch(name, data, f"get it from {_TABLES}")
         table = read_table(path)
@@ -127,8 +123,7 @@ class MiniImageNet(ImageSet):
                 f"{missing[0]} is not there, nor are {len(missing) - 1:,} others of {len(paths):,} "
                 "images that the table names: complete the folder"
             )
-        target = _target("miniimagenet", f"{split}_{_SIZE}", paths)
-        images = stored(target, lambda: _shrink(paths), mmap=True)["images"]
+        images = _prepared("miniimagenet", f"{split}_{_SIZE}", paths, _shrink)["images"]
         classes = sorted(set(table["label"]))
         labels = torch.tensor([classes.index(label) for label in table["label"]])
         super().__init__(images, labels, classes)
@@ -137,11 +132,8 @@ class MiniImageNet(ImageSet):
 def _shrink(paths: list[Path]) -> dict[str, Any]:
     out = torch.empty(len(paths), 3, _SIZE, _SIZE, dtype=torch.uint8)
     for i, path in enumerate(tqdm(paths, desc="miniImageNet", disable=None)):
-        try:
-            small = _resized(path, "RGB", _SIZE)
-        except OSError as error:
-            raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error
-        out[i] = torch.from_numpy(small).permute(2, 0, 1)
+        with reading(path):
+            out[i] = torch.from_numpy(_resized(path, "RGB", _SIZE)).permute(2, 0, 1)
     return {"images": out}
 
 
@@ -163,11 +155,9 @@ class Omniglot(ImageSet):
 
     Args:
         split, data (optional): As in :class:`CIFARFS`.
-        validation (int, optional): The number of characters of the split :obj:`"val"`: the last
-            ones of the 1,200, which are then not in :obj:`"train"`; 172 is common.
-            (default: :obj:`0`)
-        rotations (bool, optional): Whether rotated characters are further classes.
-            (default: :obj:`True`)
+        validation (int, optional): The number of characters of the split :obj:`"val"`, which are
+            then not in :obj:`"train"`; 172 is common. (default: :obj:`0`)
+        rotations (bool, optional): Whether rotations are further classes. (default: :obj:`True`)
         seed (int, optional): Decides which characters are in which split. (default: :obj:`0`)
     """
 
@@ -179,16 +169,14 @@ class Omniglot(ImageSet):
         seed: int = 0,
         data: str | Path | None = None,
     ) -> None:
-        checks.one_of("Omniglot", "split", split, _SPLITS)
+        checks.one_of("Omniglot", "split", split, SPLITS)
         checks.int_in_range("Omniglot", "validation", validation, int(split == "val"), _TRAIN)
-        archives = {name: fetch(f"omniglot/{name}.zip", data) for name in _CHARACTERS}
-        target = _target("omniglot", "omniglot_28", list(archives.values()))
-        content = stored(target, lambda: _read_archives(archives), mmap=True)
+        archives = [fetch(f"omniglot/{name}.zip", data) for name in _CHARACTERS]
+        content = _prepared("omniglot", "omniglot_28", archives, _read_archives)
         names, images = content["names"], content["images"]
         order = random_order(len(names), seed)
-        ends = [0, _TRAIN - validation, _TRAIN, len(names)]
-        part = _SPLITS.index(split)
-        chosen = order[ends[part] : ends[part + 1]]
+        ends = [_TRAIN - validation, _TRAIN]
+        chosen = order.tensor_split(ends)[SPLITS.index(split)]
         images = images.view(len(names), _DRAWINGS, 1, 28, 28)[chosen].flatten(0, 1)
         classes = [names[i] for i in chosen.tolist()]
         if rotations:
@@ -198,34 +186,34 @@ class Omniglot(ImageSet):
         super().__init__(images, labels, classes)
 
 
-def _read_archives(archives: dict[str, Path]) -> dict[str, Any]:
+def _read_archives(paths: list[Path]) -> dict[str, Any]:
     r"""Returns the drawings of each character, in the order of their names."""
     names, images = [], []
-    for name, path in archives.items():
+    for (name, size), path in zip(_CHARACTERS.items(), paths, strict=True):
         found: dict[str, list[Any]] = {}
-        try:
-            with zipfile.ZipFile(path) as file:
-                for member in sorted(file.namelist()):
-                    match = _MEMBER.fullmatch(member)
-                    if match and not member.startswith("__MACOSX"):
-                        drawing = _resized(io.BytesIO(file.read(member)), "L", 28)
-                        found.setdefault(match[1], []).append(255 - drawing)
-        except DAMAGED as error:
-            raise FileError(f"{path} is truncated or corrupt ({error}): get it again") from error
-        if len(found) != _CHARACTERS[name] or any(len(c) != _DRAWINGS for c in found.values()):
+        with reading(path), zipfile.ZipFile(path) as file:
+            for member in sorted(file.namelist()):
+                match = _MEMBER.fullmatch(member)
+                if match and not member.startswith("__MACOSX"):
+                    drawing = _resized(io.BytesIO(file.read(member)), "L", 28)
+                    found.setdefault(match[1], []).append(255 - drawing)
+        if len(found) != size or any(len(c) != _DRAWINGS for c in found.values()):
             raise FileError(
-                f"{path} is not {name}.zip of Omniglot, which has {_CHARACTERS[name]} characters "
-                f"with {_DRAWINGS} drawings each: get it again"
+                f"{path} is not {name}.zip of Omniglot, which has {size} characters with "
+                f"{_DRAWINGS} drawings each: get it again"
             )
         names += list(found)
         images += [drawing for drawings in found.values() for drawing in drawings]
     return {"names": names, "images": torch.from_numpy(np.stack(images)[:, None])}
 
 
-def _target(name: str, variant: str, files: list[Path]) -> Path:
-    r"""Returns the file for what is made of these files, as they are now."""
+def _prepared(
+    name: str, variant: str, files: list[Path], make: Callable[[list[Path]], dict[str, Any]]
+) -> dict[str, Any]:
+    r"""Returns what is made of these files, as they are now."""
     digest = hashlib.sha256("".join(map(file_stamp, files)).encode()).hexdigest()
-    return cache_dir() / name / "processed" / f"{variant}_v1_{digest[:12]}.pt"
+    path = cache_dir() / name / "processed" / f"{variant}_v1_{digest[:12]}.pt"
+    return stored(path, lambda: make(files), mmap=True)
 
 
 def image_module() -> Any:
@@ -240,9 +228,9 @@ def image_module() -> Any:
 def class_folders(folder: Path) -> dict[str, list[Path]]:
     r"""Returns the image files of each class, from a folder with one subfolder for each class.
     Classes and files are in the order of their names."""
-    entries = _entries(folder) if folder.is_dir() else []
-    classes = {path.name: _files(path) for path in entries if path.is_dir()}
-    if not entries or len(classes) < len(entries) or not all(classes.values()):
+    subfolders, files = _entries(folder) if folder.is_dir() else ([], [])
+    classes = {path.name: _entries(path)[1] for path in subfolders}
+    if not classes or files or not all(classes.values()):
         raise FileError(
             "support must name a folder with one subfolder of images for each class, and no other "
             f"files, got {folder}"
@@ -252,19 +240,17 @@ def class_folders(folder: Path) -> dict[str, list[Path]]:
 
 def query_files(query: Path) -> list[Path]:
     r"""Returns an image, or the images of a folder, which must have one."""
-    files = _files(query) if query.is_dir() else [query]
+    files = _entries(query)[1] if query.is_dir() else [query]
     if not files or not files[0].exists():
         raise FileError(f"query must name an image, or a folder of images, got {str(query)!r}")
     return files
 
 
-def _files(folder: Path) -> list[Path]:
-    return [path for path in _entries(folder) if not path.is_dir()]
-
-
-def _entries(folder: Path) -> list[Path]:
-    entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    return sorted(path for path in entries if path.name.lower() not in _OF_SYSTEMS)
+def _entries(folder: Path) -> tuple[list[Path], list[Path]]:
+    r"""Returns the subfolders and the files, in the order of their names."""
+    named = sorted(path for path in folder.glob("[!.]*") if path.name.lower() not in _OF_SYSTEMS)
+    folders = [path for path in named if path.is_dir()]
+    return folders, [path for path in named if not path.is_dir()]
 
 
 def read_image(path: Path, size: int = 84, channels: int = 3) -> Tensor:
@@ -272,12 +258,11 @@ def read_image(path: Path, size: int = 84, channels: int = 3) -> Tensor:
     :obj:`uint8` of shape :obj:`[channels, size, size]`.
 
     The orientation of EXIF is applied, transparent pixels are laid on white, and of an animation
-    the first frame is taken. 16 bits are reduced to 8.
+    the first frame is taken. 16 bits are reduced to 8, and sizes by Lanczos' filter.
 
-    * 3 channels: in colour, scaled with Lanczos' filter to cover the square, and cut at the centre.
-    * 1 channel: a drawing with dark ink on light paper. It is in grey, scaled with the same filter
-      to fit into the square, filled up with white paper, and inverted as Omniglot's drawings are:
-      ink is 255 and paper is 0.
+    * 3 channels: in colour, scaled to cover the square, and cut at the centre.
+    * 1 channel: a drawing with dark ink on light paper, in grey, scaled to fit into the square,
+      filled up with white paper, and inverted as Omniglot's: ink is 255 and paper is 0.
 
     Args:
         path (Path): The image file.

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from fognn.data.pack import Pack, offsets, positions, random_order, repeat
@@ -59,22 +58,20 @@ class PackedLoader(EpochLoader):
     :obj:`edge_index` is a :class:`torch_geometric.EdgeIndex`, sorted by column, with its size, its
     CSC and CSR forms and :obj:`is_undirected` filled in, so that no layer sorts.
 
-    A batch has the attributes that are tensors or numbers, whose rows are concatenated, and no
-    strings. Graphs with further node indices (``edge_label_index``) or sparse tensors need PyG's
-    own :class:`~torch_geometric.loader.DataLoader`. If every graph has as many edges as nodes, an
+    A batch has the attributes that are tensors or numbers, and no strings. Graphs with further node
+    indices (``edge_label_index``) or sparse tensors need PyG's own
+    :class:`~torch_geometric.loader.DataLoader`. If every graph has as many edges as nodes, an
     attribute belongs to the edges if its name contains "edge", as in :pyg:`PyG`.
 
     Args:
         dataset (InMemoryDataset or sequence of Data): The graphs. A :obj:`transform` is run once
             for each graph, at construction, and not again in each epoch.
         batch_size (int): Number of graphs in a batch.
-        shuffle (bool, optional): If set to :obj:`True`, the graphs are shuffled in each epoch. The
-            order depends only on :obj:`seed` and on the epoch of :meth:`set_epoch`, so a resumed
-            run has the same. (default: :obj:`False`)
+        shuffle (bool, optional): If set to :obj:`True`, the order of the graphs depends on
+            :obj:`seed` and the epoch of :meth:`set_epoch` alone. (default: :obj:`False`)
         seed (int, optional): Seed of the order. (default: :obj:`0`)
         rank (int, optional): Rank of this process. (default: :obj:`0`)
-        world_size (int, optional): Number of processes that share an epoch, as with
-            :class:`torch.utils.data.DistributedSampler`. (default: :obj:`1`)
+        world_size (int, optional): Number of processes that share an epoch. (default: :obj:`1`)
     """
 
     def __init__(
@@ -97,9 +94,8 @@ class PackedGraph:
     r"""One graph, with its edges sorted once for all of its splits.
 
     Args:
-        graph (Data): The graph, with :obj:`x` and :obj:`edge_index`, and optionally
-            :obj:`edge_attr`, :obj:`y` and :obj:`rwse` (a row a node); other attributes are left
-            out.
+        graph (Data): The graph; of its attributes :obj:`x`, :obj:`edge_index`, :obj:`edge_attr`,
+            :obj:`y` and :obj:`rwse` (a row a node) are taken.
     """
 
     def __init__(self, graph: Data) -> None:
@@ -119,9 +115,8 @@ class PackedGraph:
 
 
 class FullGraphLoader:
-    r"""An epoch of one batch: the whole graph, with :obj:`mask`, the nodes of a split.
-
-    The batch is as in :class:`PackedLoader`. Its tensors are shared by all epochs and splits.
+    r"""An epoch of one batch, as in :class:`PackedLoader`: the whole graph, with :obj:`mask`, the
+    nodes of a split. Its tensors are shared by all epochs and splits.
 
     Args:
         graph (PackedGraph): The graph.
@@ -153,9 +148,8 @@ class NeighborLoader(EpochLoader):
     and :obj:`n_id`, the nodes' numbers in the graph.
 
     With all neighbours and a hop for each layer, the outputs for the seeds equal those on the whole
-    graph; but not for a layer that divides by the degree of the source
-    (:class:`~fognn.nn.GCNConv` with ``norm="sym"``), because the nodes of the last hop have no
-    sampled edges. The batches depend only on :obj:`seed`, the epoch and the number of the batch.
+    graph, unless a layer divides by the degree of the source (:class:`~fognn.nn.GCNConv` with
+    ``norm="sym"``). The batches depend only on :obj:`seed`, the epoch and the number of the batch.
 
     Sample for validation and test as well: FOG and GIN sum over neighbours, and with all of them
     the sums would be larger than those that the network was trained with.
@@ -181,8 +175,16 @@ class NeighborLoader(EpochLoader):
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        self.graph, self.mask = graph, graph.checked_mask(mask)
-        self.sampler = NeighborSampler(graph.batch.edge_index, neighbors)
+        self.graph, self.mask, self.neighbors = graph, graph.checked_mask(mask), tuple(neighbors)
+        right = (type(k) is int and (k > 0 or k == -1) for k in self.neighbors)
+        if not self.neighbors or not all(right):
+            raise ValueError(
+                "NeighborLoader: neighbors must be positive ints, or -1 for all neighbours, one "
+                f"for each hop, got {list(neighbors)}"
+            )
+        (self._ptr, self._source), _ = graph.batch.edge_index.get_csc()
+        # The place of each node in the neighbourhood; -1 again between two samples.
+        self._place = torch.full((graph.num_nodes,), -1)
         self.seeds = self.mask.nonzero().flatten()
         super().__init__(self.seeds.numel(), batch_size, shuffle, seed, rank, world_size)
 
@@ -190,7 +192,7 @@ class NeighborLoader(EpochLoader):
         whole = self.graph.batch
         for number, seeds in enumerate(self.seeds[self.order()].split(self.batch_size)):
             key = (self.seed, self.epoch, number, self.rank)
-            nodes, edge_index, edges = self.sampler.sample(seeds, key)
+            nodes, edge_index, edges = self.sample(seeds, key)
             rows = dict.fromkeys(("x", "y", "rwse"), nodes) | {"edge_attr": edges}
             parts = {name: whole[name][index] for name, index in rows.items() if name in whole}
             part = Data(**parts, edge_index=edge_index, num_nodes=nodes.numel())
@@ -198,22 +200,6 @@ class NeighborLoader(EpochLoader):
             batch.mask = torch.arange(nodes.numel()) < seeds.numel()
             batch.n_id = nodes
             yield batch
-
-
-class NeighborSampler:
-    r"""Samples neighbourhoods in a graph whose edges are sorted by target."""
-
-    def __init__(self, edge_index: EdgeIndex, neighbors: Sequence[int]) -> None:
-        self.neighbors = tuple(neighbors)
-        right = (type(k) is int and (k > 0 or k == -1) for k in self.neighbors)
-        if not self.neighbors or not all(right):
-            raise ValueError(
-                "NeighborSampler: neighbors must be positive ints, or -1 for all neighbours, one "
-                f"for each hop, got {list(neighbors)}"
-            )
-        (self._ptr, self._source), _ = edge_index.get_csc()
-        # The place of each node in the neighbourhood; -1 again between two samples.
-        self._place = torch.full((self._ptr.numel() - 1,), -1)
 
     def sample(
         self, seeds: Tensor, key: tuple[int, int, int, int]
@@ -232,7 +218,14 @@ class NeighborSampler:
         for k in self.neighbors:
             begin = self._ptr[hops[-1]]
             degree = self._ptr[hops[-1] + 1] - begin
-            taken, sizes = _chosen(begin, degree, k, random)
+            many = (degree > k) & (k >= 0)
+            sizes = torch.where(many, k, degree)
+            ptr = offsets(sizes)
+            taken = positions(begin, sizes, ptr, int(ptr[-1]))
+            if many.any():
+                drawn = _without_replacement(degree[many].numpy(), k, random)
+                drawn += begin[many].numpy()[:, None]
+                taken.numpy()[repeat(many, sizes).numpy()] = drawn.ravel()
             edges.append(taken)
             targets.append(repeat(hops[-1], sizes))
             found = self._source[taken]
@@ -245,24 +238,9 @@ class NeighborSampler:
         return nodes, index, edge
 
 
-def _chosen(
-    begin: Tensor, degree: Tensor, k: int, random: np.random.Philox
-) -> tuple[Tensor, Tensor]:
-    r"""Returns at most :obj:`k` edges of each node, and their number."""
-    many = (degree > k) & (k >= 0)
-    sizes = torch.where(many, k, degree)
-    ptr = offsets(sizes)
-    edges = positions(begin, sizes, ptr, int(ptr[-1]))
-    if many.any():
-        drawn = _without_replacement(degree[many].numpy(), k, random) + begin[many].numpy()[:, None]
-        edges.numpy()[repeat(many, sizes).numpy()] = drawn.ravel()
-    return edges, sizes
-
-
 def _without_replacement(sizes: np.ndarray, k: int, random: np.random.Philox) -> np.ndarray:
-    r"""Draws :obj:`k` different numbers below each of :obj:`sizes`, all above :obj:`k`, by Floyd's
-    algorithm for all rows at once: in step :math:`j = n - k, \ldots, n - 1` it takes a random
-    number in :math:`0, \ldots, j`, or :math:`j` if that one was taken before."""
+    r"""Draws :obj:`k` different numbers below each of :obj:`sizes`, by Floyd's algorithm: in step
+    :math:`j = n - k, \ldots, n - 1` a number up to :math:`j`, or :math:`j` if that was taken."""
     out = np.empty((len(sizes), k), dtype=np.int64)
     # 53 bits are all that a float64 holds.
     uniform = (random.random_raw(out.size) >> 11).reshape(out.shape) * 2.0**-53

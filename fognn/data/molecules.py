@@ -35,9 +35,7 @@ def parse_smiles(smiles: str) -> Any:
     try:
         from rdkit import Chem, rdBase
     except ImportError as error:
-        raise ImportError(
-            'molecules need RDKit, which is not installed: pip install "fognn[chem]"'
-        ) from error
+        raise ImportError('molecules need RDKit: pip install "fognn[chem]"') from error
     if not isinstance(smiles, str) or not smiles.strip():
         raise ValueError(f"smiles must be a non-empty string, got {smiles!r}")
     # RDKit would print each problem; here the error has it.
@@ -109,10 +107,9 @@ def _zinc_graph(molecule: Any, smiles: str) -> Data:
         raise ValueError(
             f"{smiles!r} has a bond that is not known in ZINC; known are SINGLE, DOUBLE and TRIPLE"
         )
-    # Each bond is there in both directions, so that PyG's order by source is one by target.
-    edge_index = graph.edge_index.flip(0)
     tokens = torch.tensor([_TOKEN[name] for name in names])
-    return Data(x=tokens, edge_index=edge_index, edge_attr=bonds, smiles=smiles)
+    # Each bond is there in both directions, so that PyG's order by source is one by target.
+    return Data(x=tokens, edge_index=graph.edge_index.flip(0), edge_attr=bonds, smiles=smiles)
 
 
 class BadLine(NamedTuple):
@@ -158,23 +155,20 @@ def read_molecules(
             only one column has the name. (default: :obj:`"smiles"`)
         target_column (str, optional): The column, or columns with commas between them, that become
             :obj:`y`. (default: :obj:`None`)
-        split_column (str, optional): The column that assigns molecules to splits.
-            (default: :obj:`None`)
+        split_column (str, optional): The column of the splits. (default: :obj:`None`)
         task (str, optional): The kind of the targets, see
             :func:`fognn.data.targets.targets_from_cells`. (default: :obj:`"auto"`)
         skip_bad (bool, optional): If :obj:`False`, the first bad line raises a
             :class:`ValueError`. If :obj:`True`, bad lines are left out. (default: :obj:`False`)
-        features (str, optional): As in :func:`fognn.data.smiles_to_graph`.
-            (default: :obj:`"pyg"`)
+        features (str, optional): As in :func:`smiles_to_graph`. (default: :obj:`"pyg"`)
     """
     path = user_path(path)
     table = read_table(path)
     columns = list(table.columns)
     smiles = table[_column(path, columns, "--smiles-column", smiles_column)].str.strip()
     names = [] if target_column is None else _target_columns(path, columns, target_column)
-    splits = None
     if split_column is not None:
-        splits = table[_column(path, columns, "--split-column", split_column)]
+        split_column = _column(path, columns, "--split-column", split_column)
     targets, y, bad_targets = None, torch.empty(0), dict[int, str]()
     if names and len(table):
         targets, y, bad_targets = targets_from_cells(table[names], task)
@@ -198,8 +192,8 @@ def read_molecules(
             graph.y = y[row : row + 1]
         found.graphs.append(graph)
         found.rows.append(row)
-        if splits is not None:
-            found.splits.append(splits[row])
+    if split_column is not None:
+        found.splits = table[split_column].iloc[found.rows].tolist()
     return found
 
 
@@ -222,9 +216,8 @@ def _column(path: Path, columns: Sequence[str], option: str, name: str) -> str:
     alike = [column for column in columns if column.strip().lower() == name.strip().lower()]
     if name in columns or len(alike) == 1:
         return name if name in columns else alike[0]
-    raise ValueError(
-        f"{path}: {option} must be one of its columns, {', '.join(columns)}, got {name!r}"
-    )
+    known = ", ".join(columns)
+    raise ValueError(f"{path}: {option} must be one of its columns, {known}, got {name!r}")
 
 
 def _target_columns(path: Path, columns: Sequence[str], text: str) -> list[str]:

@@ -1,5 +1,4 @@
-r"""Opens the user's data: a csv file of molecules, a file or folder of graphs, one graph with
-masks, a dataset of PyG by name, or Python objects."""
+r"""Opens the user's data: files, datasets of PyG by name, or Python objects."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,8 @@ from torch_geometric.utils import degree
 from fognn.data.graph_files import MASKS, check_graphs, level_of, read_graphs
 from fognn.data.molecules import MoleculeTable, is_csv, read_molecules
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
-from fognn.data.splits import SPLITS, column_split
+from fognn.data.sources import SPLITS
+from fognn.data.splits import column_split
 from fognn.data.targets import targets_from_tensors
 from fognn.data.user_data import UserData
 from fognn.utils.files import user_path
@@ -43,20 +43,16 @@ def open_user_data(
 
     Args:
         source (str, Path or object): A csv file of molecules (``.csv`` or ``.csv.gz``); a file or
-            folder of graphs, as :func:`fognn.data.read_graphs` takes it; a name for
-            :func:`fognn.data.open_pyg`; or a Python object: a dataset of PyG, a list of
-            :class:`~torch_geometric.data.Data`, one of them, or a dict (or tuple) of these for
-            training, validation and test.
-        smiles (str, optional): csv file: the column of the SMILES strings.
-            (default: :obj:`"smiles"`)
+            folder for :func:`fognn.data.read_graphs`; a name for :func:`fognn.data.open_pyg`; or a
+            dataset of PyG, a list of :class:`~torch_geometric.data.Data`, one of them, or a dict
+            (or tuple) of these for training, validation and test.
+        smiles (str, optional): csv file: the column of the SMILES. (default: :obj:`"smiles"`)
         target (str, optional): csv file: the column to learn, or several with commas between them.
             (default: :obj:`None`)
-        split_column (str, optional): csv file: the column with the split of each molecule.
-            (default: :obj:`None`)
+        split_column (str, optional): csv file: the column of the splits. (default: :obj:`None`)
         task (str, optional): ``"auto"``, ``"regression"`` or ``"classification"``.
             (default: :obj:`"auto"`)
-        skip_bad (bool, optional): csv file: skip lines that cannot be read.
-            (default: :obj:`False`)
+        skip_bad (bool, optional): csv file: skip unreadable lines. (default: :obj:`False`)
         folder (str or Path, optional): The data folder, for a dataset of PyG.
             (default: :obj:`$FOGNN_DATA`)
     """
@@ -86,8 +82,8 @@ def fill_inputs(
     graphs: Sequence[Data], node_input: str | None = None
 ) -> tuple[list[Data], str, list[str]]:
     r"""Returns copies of graphs that all have :obj:`x`, what it is, and what to tell the user.
-    Without features, nodes get ``node_input``: ``"degree"``, the logarithm of 1 + in-degree, or
-    ``"constant"``, 1; by default the latter if all have the same degree."""
+    Without features, nodes get ``"degree"``, log(1 + in-degree), or ``"constant"``, 1; by default
+    the latter if all have the same degree."""
     new = [copy(graph) for graph in graphs]
     if new[0].x is not None:
         return new, "x", []
@@ -105,15 +101,15 @@ def _parts(source: Any) -> dict[str, list[Any]]:
     r"""Returns the graphs of a Python object, by split if it has several."""
     if isinstance(source, tuple) and not any(isinstance(part, Data) for part in source):
         source = dict(zip(SPLITS, source, strict=False)) if len(source) == len(SPLITS) else {}
-    parts = source if isinstance(source, Mapping) else {"all": source}
     if isinstance(source, Mapping) and set(source) != set(SPLITS):
         raise ValueError(
             f"train: data must have three parts, {', '.join(SPLITS)}, in a tuple or a dict, got "
             f"{', '.join(map(str, source)) or 'another number'}"
         )
+    parts = {s: source[s] for s in SPLITS} if isinstance(source, Mapping) else {"all": source}
     found = {}
-    for split in SPLITS if isinstance(source, Mapping) else parts:
-        part = [parts[split]] if isinstance(parts[split], Data) else parts[split]
+    for split, part in parts.items():
+        part = [part] if isinstance(part, Data) else part
         if not isinstance(part, Dataset | Sequence) or isinstance(part, str) or not len(part):
             raise ValueError(
                 "train: data must be a PyG dataset, a list of Data or one Data, with one type of "
@@ -157,9 +153,9 @@ def _of_parts(
     if x is not None and x.dim() == 2 and x.size(1) > 1 and bool(((x == 0) | (x == 1)).all()):
         graphs[0].x = x.float()  # a bag of words
     ys = [graph.y for graph in graphs]
-    if table is not None and table.targets is not None:
-        targets = table.targets
-    else:
+    table = table or MoleculeTable([], [], 0)
+    targets = table.targets
+    if targets is None:
         targets, ys = targets_from_tensors(where, ys, task, unlabelled=one)
     nodes, masks = _node_splits(where, graphs[0]) if one else (None, None)
     graphs, node_input, notes = fill_inputs(graphs)
@@ -170,20 +166,13 @@ def _of_parts(
     smiles = [item.smiles for item in items] if all("smiles" in item for item in items) else []
     data = UserData(name, graphs, level, targets, node_input, smiles, nodes=nodes, masks=masks)
     data.notes = [f"target of each {level}: {targets}", *notes]
+    data.rows, data.bad = table.rows, len(table.bad)
+    data.skipped = sorted(set(range(table.total)) - set(table.rows))
     if len(parts) > 1:
         numbers = torch.arange(len(graphs)).split([len(part) for part in parts.values()])
         data.given = dict(zip(parts, numbers, strict=True))
-    if table is not None:
-        _add_lines(data, table)
-    return data
-
-
-def _add_lines(data: UserData, table: MoleculeTable) -> None:
-    r"""Adds what is known about the lines of a csv file."""
-    data.rows, data.bad = table.rows, len(table.bad)
-    data.skipped = sorted(set(range(table.total)) - set(table.rows))
     if table.splits:
-        data.given = column_split(f"{data.name}: the split column", table.splits)
+        data.given = column_split(f"{name}: the split column", table.splits)
     if table.unlabelled:
         data.notes.append(f"{table.unlabelled:,} molecules without a target are left out")
     if table.bad:
@@ -191,6 +180,7 @@ def _add_lines(data: UserData, table: MoleculeTable) -> None:
             f"{len(table.bad):,} of {table.total:,} lines cannot be read and are left out, the "
             f"first is line {table.bad[0].line}: {table.bad[0].reason}"
         )
+    return data
 
 
 def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | None]:
@@ -200,9 +190,9 @@ def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | N
     nodes = labelled.nonzero().flatten()
     if not any(name in graph for name in MASKS):
         return nodes, None
-    given = [graph.get(name) for name in MASKS]
-    shapes = [None if mask is None else list(mask.shape) for mask in given]
-    if any(shape is None or len(shape) > 2 or shape[0] != graph.num_nodes for shape in shapes):
+    given = [graph[name] for name in MASKS if name in graph]
+    shapes = [list(mask.shape) for mask in given]
+    if len(given) < 3 or any(len(s) > 2 or s[0] != graph.num_nodes for s in shapes):
         raise ValueError(
             f"{where}: {', '.join(MASKS)} must have shape [nodes] or [nodes, splits] for "
             f"{graph.num_nodes} nodes, got {shapes}"
@@ -210,9 +200,9 @@ def _node_splits(where: str, graph: Data) -> tuple[Tensor, dict[str, Tensor] | N
     wide = torch.broadcast_tensors(*(mask.reshape(graph.num_nodes, -1) for mask in given))
     used = torch.stack(wide).long()  # [3, nodes, splits]
     wrong = {
-        "must not overlap": bool((used.sum(0) > 1).any()),
-        "must each select a node": not bool(used.any(1).all()),
-        "must select nodes with a label only": bool((used.any(0) & ~labelled[:, None]).any()),
+        "must not overlap": (used.sum(0) > 1).any(),
+        "must each select a node": not used.any(1).all(),
+        "must select nodes with a label only": (used.any(0) & ~labelled[:, None]).any(),
     }
     for rule, broken in wrong.items():
         if broken:

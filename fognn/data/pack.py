@@ -1,6 +1,5 @@
-r"""A dataset packed into flat tensors, with both orders of its edges (by target and by source), and
-batches sliced from them. Long sums use numpy, which starts no threads: on busy cores,
-:meth:`torch.repeat_interleave` takes ten times as long."""
+r"""A dataset packed into flat tensors, with both orders of its edges, and batches sliced from them.
+Long sums use numpy, which starts no threads: on busy cores torch takes ten times as long."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -30,8 +29,7 @@ class Column(NamedTuple):
 
 def read_columns(dataset: Any) -> tuple[Tensor, dict[str, Column]]:
     r"""Returns the number of nodes of each graph, and the flat columns of all attributes, with the
-    edges as ``[E, 2]``. The tensors of an :class:`~torch_geometric.data.InMemoryDataset` are not
-    copied, unless it is a subset or has a transform or its own :meth:`get`."""
+    edges as ``[E, 2]``. Those of a whole, plain :obj:`InMemoryDataset` are not copied."""
     if len(dataset) == 0:
         raise ValueError("PackedLoader: dataset must hold at least one graph, got none")
     nodes: Any = None
@@ -96,8 +94,7 @@ class Pack:
         self.columns = columns
         for key, column in columns.items():
             if self.levels[key] == "edge" and self.edges.order is not None:
-                values = column.values.index_select(0, self.edges.order)
-                self.columns[key] = Column(values, column.sizes)
+                columns[key] = column._replace(values=column.values[self.edges.order])
 
     def __len__(self) -> int:
         return self.num_nodes.numel()
@@ -181,9 +178,8 @@ class Pack:
 
 
 class SortedEdges(NamedTuple):
-    r"""The edges of all graphs, sorted by target and then by source within each graph.
-
-    Differences do not depend on the position of a graph in a batch, and fit into 16 bits."""
+    r"""The edges of all graphs, sorted by target and then by source within each graph. Differences
+    do not depend on the position of a graph in a batch, and fit into 16 bits."""
 
     order: Tensor | None  # the former position of each edge; None if they were sorted
     source: Tensor  # the source of each edge, minus its target
@@ -282,8 +278,7 @@ def repeat(values: Tensor, sizes: Tensor) -> Tensor:
 
 
 def random_order(size: int, seed: int, number: int = 0) -> Tensor:
-    r"""Returns the numbers below :obj:`size`, sorted by one 64-bit word each of the counter-based
-    generator Philox with the key :obj:`(seed, number)`: the same on any machine and with any
-    version of the libraries, and no two keys share a stream."""
+    r"""Returns the numbers below :obj:`size`, sorted by one random word each of Philox with the key
+    :obj:`(seed, number)`: the same on any machine and with any version of the libraries."""
     words = np.random.Philox(key=np.array([seed, number], dtype=np.uint64)).random_raw(size)
     return torch.from_numpy(np.argsort(words, kind="stable"))

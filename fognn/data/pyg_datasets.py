@@ -13,12 +13,11 @@ from torch_geometric import datasets
 from torch_geometric.data import Data, extract_zip
 
 from fognn.data.graph_files import PYG_CLASSES
-from fognn.data.sources import cache_dir, data_dir, retrieve
+from fognn.data.sources import SPLITS, cache_dir, data_dir, retrieve
 from fognn.utils import checks
 from fognn.utils.errors import FileError
 
 PREFIX = "pyg:"
-_SPLITS = ("train", "val", "test")
 
 
 def is_pyg_name(name: str) -> bool:
@@ -34,12 +33,10 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
     in their order: ``pyg:UPFD/politifact/bert``. Other arguments have their defaults. The root is
     :obj:`pyg/CLASS` in the data folder if that is there, else a folder in the cache.
 
-    Returns the graphs by split: :obj:`"train"`, :obj:`"val"` and :obj:`"test"` for a class that
-    has these splits; :obj:`"train"` and :obj:`"test"` for one with the argument
-    :obj:`train=True`; and :obj:`"all"` for all others.
+    Returns the graphs by split: :obj:`"train"`, :obj:`"val"` and :obj:`"test"`; :obj:`"train"` and
+    :obj:`"test"` for a class with the argument :obj:`train=True`; or :obj:`"all"`.
 
-    PyG reads the files itself, and the raw files of some datasets are pickles: a root of unknown
-    origin is not safe.
+    PyG reads the files itself, some of which are pickles: a root of unknown origin is not safe.
 
     Args:
         name (str): The name.
@@ -50,7 +47,7 @@ def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]
     choices: dict[str, dict[str, Any]] = {"all": {}}
     if "split" not in arguments and "split" in parameters:
         if parameters["split"].default in ("train", None):
-            choices = {split: {"split": split} for split in _SPLITS}
+            choices = {split: {"split": split} for split in SPLITS}
     elif "train" in parameters and parameters["train"].default is True:
         choices = {"train": {"train": True}, "test": {"train": False}}
 
@@ -106,13 +103,9 @@ def _parsed(name: str) -> tuple[type[Any], Mapping[str, inspect.Parameter], dict
     checks.known("data", "the class of torch_geometric.datasets", class_name, classes)
     kind = getattr(datasets, class_name)
     parameters = inspect.signature(kind.__init__).parameters
-    needed = [
-        key
-        for key, parameter in parameters.items()
-        if key not in ("self", "root")
-        and parameter.default is parameter.empty
-        and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-    ]
+    required = inspect.getfullargspec(kind.__init__)
+    needed = required.args[: len(required.args) - len(required.defaults or ())]
+    needed = [key for key in needed if key not in ("self", "root")]
     if "root" not in parameters or any(parameters[key].annotation is not str for key in needed):
         raise ValueError(
             f"data must be a dataset that a name defines, got {name!r}, which needs other "
@@ -127,7 +120,7 @@ def _parsed(name: str) -> tuple[type[Any], Mapping[str, inspect.Parameter], dict
 
 
 def _unpack(url: str, folder: str) -> None:
-    r"""Downloads an archive with certificates checked, which PyG does not do."""
+    # Certificates are checked, which PyG does not do.
     archive = retrieve(url, Path(folder) / "archive.zip")
     extract_zip(str(archive), folder)
     archive.unlink()
@@ -144,7 +137,7 @@ class _Zinc(datasets.ZINC):
         _unpack(self.url, self.root)
         raw.rmdir()
         (Path(self.root) / "molecules").rename(raw)
-        for split in _SPLITS:
+        for split in SPLITS:
             retrieve(self.split_url.format(split), raw / f"{split}.index")
 
 

@@ -5,6 +5,8 @@ import pickle
 import sys
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -13,23 +15,32 @@ from filelock import FileLock
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path
 
-# What numpy, zipfile and torch raise for a file that is truncated or of another format.
+SPLITS = ("train", "val", "test")
+# What readers raise for a file that is truncated or of another format.
 DAMAGED: tuple[type[Exception], ...] = (
-    *(OSError, EOFError, ValueError, KeyError, RuntimeError, pickle.UnpicklingError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(OSError, EOFError, ValueError, KeyError, RuntimeError, IndexError),
+    *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error),
 )
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    r"""Raises a :class:`FileError` for a file that the block cannot read."""
+    try:
+        yield
+    except DAMAGED as error:
+        raise FileError(
+            f"{path} is truncated or corrupt, or not a file of this dataset ({error}): get it again"
+        ) from error
 
 
 def data_dir(data: str | Path | None = None) -> Path | None:
     r"""Returns the user's data folder: the argument, else :obj:`$FOGNN_DATA`, else :obj:`None`."""
-    name = "data"
-    if data is None:
-        name, data = "FOGNN_DATA", os.environ.get("FOGNN_DATA") or None
-    if data is None:
-        return None
-    folder = user_path(data)
-    if not folder.is_dir():
-        raise FileError(f"{name} must name an existing folder, got {str(data)!r}")
+    given = os.environ.get("FOGNN_DATA") or None if data is None else data
+    folder = None if given is None else user_path(given)
+    if folder is not None and not folder.is_dir():
+        name = "FOGNN_DATA" if data is None else "data"
+        raise FileError(f"{name} must name an existing folder, got {str(given)!r}")
     return folder
 
 

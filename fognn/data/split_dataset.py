@@ -15,8 +15,7 @@ from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.data.collate import collate
 
 from fognn.data.pack import SMALL_INTS, smallest_int
-from fognn.data.sources import DAMAGED, cache_dir
-from fognn.utils.errors import FileError
+from fognn.data.sources import DAMAGED, cache_dir, reading
 from fognn.utils.files import user_path, write_whole
 
 Tensors = dict[str, Tensor]
@@ -40,10 +39,8 @@ class SplitDataset(InMemoryDataset):
     r"""One split of a dataset, a :class:`torch_geometric.data.InMemoryDataset` without PyG's
     processing: that takes no lock and remembers one :obj:`pre_transform` for all files.
 
-    A subclass defines :meth:`read`. Integers are stored in the smallest type that holds them. The
-    name of the processed file has :obj:`variant` and a digest of the pickled :obj:`pre_transform`
-    in it, so a changed setting never reads an old file.
-    """
+    A subclass defines :meth:`read`. Integers are stored in the smallest type that holds them, in a
+    file named by :obj:`variant` and a digest of the pickled :obj:`pre_transform`."""
 
     def __init__(
         self,
@@ -70,20 +67,18 @@ class SplitDataset(InMemoryDataset):
         if self.pre_transform is not None:
             self._set(tensors, slices)
             tensors, slices = flatten(self.pre_transform(self.get(n)) for n in range(len(self)))
-        return {"tensors": _narrowed(tensors), "slices": slices}
+        return {"tensors": {k: _narrow(v) for k, v in tensors.items()}, "slices": slices}
 
     def _set(self, tensors: Tensors, slices: Tensors) -> None:
         wide = {k: v.long() if v.dtype in SMALL_INTS else v for k, v in tensors.items()}
         self._data, self.slices, self._data_list = Data.from_dict(wide), slices, None
 
 
-def _narrowed(tensors: Tensors) -> Tensors:
-    narrow = dict(tensors)
-    for key, value in tensors.items():
-        if value.dtype == torch.int64 and value.numel():
-            low, high = value.aminmax()
-            narrow[key] = value.to(smallest_int(int(low), int(high)))
-    return narrow
+def _narrow(value: Tensor) -> Tensor:
+    if value.dtype != torch.int64 or not value.numel():
+        return value
+    low, high = value.aminmax()
+    return value.to(smallest_int(int(low), int(high)))
 
 
 def flatten(graphs: Iterable[Data]) -> tuple[Tensors, Tensors]:
@@ -95,13 +90,8 @@ def flatten(graphs: Iterable[Data]) -> tuple[Tensors, Tensors]:
 
 def read_npz(path: Path, keys: Iterable[str]) -> list[NDArray[Any]]:
     r"""Reads arrays of a :obj:`.npz` file."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return [file[key] for key in keys]
-    except DAMAGED as error:
-        raise FileError(
-            f"{path} is truncated or corrupt, or not a file of this dataset ({error}): get it again"
-        ) from error
+    with reading(path), np.load(path, allow_pickle=False) as file:
+        return [file[key] for key in keys]
 
 
 def file_stamp(path: Path) -> str:

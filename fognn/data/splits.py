@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from fognn.data.molecules import is_csv, parse_smiles, read_table
+from fognn.data.sources import SPLITS
 from fognn.utils.errors import FileError
 from fognn.utils.files import user_path
 
-SPLITS = ("train", "val", "test")
 FEWEST = 10  # items: one to validate and one to test on
 _NAMES = {
     **dict.fromkeys(("train", "training"), "train"),
@@ -76,9 +76,8 @@ def file_split(path: str | Path, places: Mapping[Any, int]) -> dict[str, Tensor]
     * ``.csv`` with a header: a line for each item, with its number or name in the first column and
       the name of its split in the last one.
 
-    An item is its number in the data, from 0, or its name, such as a SMILES string. Items that the
-    file does not name are in no split. ``places`` has the place of each item, by its number and by
-    its name; items that the data have left out, with the place -1, are skipped.
+    ``places`` has the place of each item, by its number from 0 and by its name, such as a SMILES
+    string; -1 if it is left out of the data. Items that the file does not name are in no split.
     """
     path = user_path(path)
     if is_csv(path):

@@ -1,5 +1,4 @@
-r"""Statistics of a dataset, from its flat tensors (PyG's summaries loop over all graphs and have
-no labels)."""
+r"""Statistics of a dataset, from its flat tensors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,8 +30,7 @@ def count(dataset: Any) -> Counts:
 
 def joined(counts: Sequence[Counts]) -> Counts:
     r"""Returns the counts of several splits together."""
-    both = {name: torch.cat([part[name] for part in counts]) for name in counts[0]}
-    return both | ({"shape": counts[0]["shape"]} if "shape" in both else {})
+    return {name: torch.cat([part[name] for part in counts]) for name in counts[0]}
 
 
 def statistics(counts: Counts) -> dict[str, float]:
@@ -68,8 +66,7 @@ def statistics(counts: Counts) -> dict[str, float]:
 
 
 def describe(data: UserData, how: str | None = None, fold: int | None = None) -> dict[str, Any]:
-    r"""Returns what there is to know about the user's data, as numbers and texts by name: sizes,
-    features, the kind of the targets, the share of each class, the splits, and what was skipped.
+    r"""Returns what there is to know about the user's data, as numbers and texts by name.
 
     Args:
         data (UserData): The data.
@@ -80,19 +77,17 @@ def describe(data: UserData, how: str | None = None, fold: int | None = None) ->
     del counts["labels"]
     found: dict[str, Any] = {**statistics(counts)}
     for kind, name in (("node", "x"), ("edge", "edge_attr")):
-        value = data.graphs[0].get(name)
-        if value is not None:
+        if name in data.graphs[0]:
+            value = data.graphs[0][name]
             what = "numbers" if value.is_floating_point() else "tokens"
             found[f"{kind} features"] = f"{value.shape[1:].numel()} {what}"
     if data.node_input != "x":
         found["node features"] = f"none, {data.node_input} is taken"
     found[f"target of each {data.level}"] = str(data.targets)
-    items = torch.arange(len(data.graphs)) if data.nodes is None else data.nodes
     if data.nodes is not None:
         found["labelled nodes"] = len(data.nodes)
-    found |= _balance(data, data.targets_of(items))
-    for split, part in data.splits(how, fold=fold).items():
-        found[f"split {split}"] = len(part)
+    found |= _balance(data)
+    found |= {f"split {split}": len(part) for split, part in data.splits(how, fold=fold).items()}
     if data.num_splits > 1:
         found["splits"] = f"number {fold or 1} of {data.num_splits}"
     if data.skipped:
@@ -101,8 +96,8 @@ def describe(data: UserData, how: str | None = None, fold: int | None = None) ->
     return found
 
 
-def _balance(data: UserData, y: Tensor) -> dict[str, float]:
-    kind, labels = data.targets.kind, data.targets.labels
+def _balance(data: UserData) -> dict[str, float]:
+    kind, labels, y = data.targets.kind, data.targets.labels, data.targets_of(data.items)
     if kind == "classes":
         shares = (y[y >= 0].bincount(minlength=len(labels)) / (y >= 0).sum()).tolist()
         return {f"class {name}, share": share for name, share in zip(labels, shares, strict=True)}
@@ -110,9 +105,7 @@ def _balance(data: UserData, y: Tensor) -> dict[str, float]:
     for name, column in zip(labels, y.reshape(len(y), -1).double().t(), strict=True):
         known = column[~column.isnan()]
         one = "" if len(labels) == 1 else f"{name}, "
-        if kind == "yes/no":
-            found[f"{one}share of yes"] = known.mean().item()
-        else:
-            found[f"{one}target, mean"] = known.mean().item()
+        found[one + ("share of yes" if kind == "yes/no" else "target, mean")] = known.mean().item()
+        if kind == "values":
             found[f"{one}target, s.d."] = known.std().item() if len(known) > 1 else 0.0
     return found

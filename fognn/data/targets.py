@@ -62,9 +62,8 @@ def targets_from_cells(
 
     A single column of lists, such as ``[0, 1, 1]``, is taken as several columns.
 
-    Returns:
-        The targets; the values, NaN for gaps, ``[rows]`` or ``[rows, columns]`` (int64 for classes,
-        -1 for gaps); and for each row that does not fit, by its number, the reason.
+    Returns them; the values, NaN for gaps, ``[rows]`` or ``[rows, columns]`` (int64 for classes, -1
+    for gaps); and for each row that does not fit, by its number, the reason.
     """
     import pandas as pd
 
@@ -86,8 +85,7 @@ def targets_from_cells(
         keys = cells[name].where(plain.isna(), plain.map("{:.15g}".format))
         classes = _classes(name, keys, ~gap[name], plain, task == "classification")
         if classes:
-            place = {key: number for number, key in enumerate(classes)}
-            y = torch.tensor(keys.where(~gap[name]).map(place).fillna(-1).astype(int).to_numpy())
+            y = torch.tensor(pd.Index(classes).get_indexer(keys.where(~gap[name])))
             return Targets("classes", len(classes), names, classes, gaps), y, {}
     if task == "classification" and not yes_no:
         name = next(name for name in names if not fits[name].all())
@@ -111,11 +109,9 @@ def _split_lists(name: str, texts: Sequence[str]) -> dict[str, list[str]]:
     r"""Returns the columns of a column of lists, of which some are missing."""
     rows = [text.strip("[]").split(",") if text.startswith("[") else [] for text in texts]
     width = max(map(len, rows))
-    for number, row in enumerate(rows):
+    for n, row in enumerate(rows):
         if row and len(row) != width:
-            raise ValueError(
-                f"column {name!r}, row {number} must have {width} values, got {len(row)}"
-            )
+            raise ValueError(f"column {name!r}, row {n} must have {width} values, got {len(row)}")
     return {f"{name}_{n}": [row[n] if row else "" for row in rows] for n in range(width)}
 
 
@@ -152,19 +148,14 @@ def targets_from_tensors(
 
     Integers in one dimension are classes, and in several columns of 0 and 1 they are yes or no.
     Floating point numbers are yes or no if all of them are 0 or 1, and values otherwise; NaN is a
-    missing value, and so is the class -1 if nodes may be ``unlabelled``.
-
-    Returns:
-        The targets; and :obj:`y` of each graph: int64 for classes, float32 otherwise.
-    """
+    missing value, and so is the class -1 if nodes may be ``unlabelled``. Returns them, and :obj:`y`
+    of each graph: int64 for classes, float32 otherwise."""
     checks.one_of("targets", "task", task, TASKS)
     if all(y.dim() == 2 and y.size(1) == 1 for y in ys):
         ys = [y.squeeze(1) for y in ys]
     joined = torch.cat(list(ys))
     if joined.dim() > 2:
-        raise ValueError(
-            f"{where}: y must have one or two dimensions, got shape {list(ys[0].shape)}"
-        )
+        raise ValueError(f"{where}: y must have one or two dimensions, got {joined.dim()}")
     floating, one = joined.is_floating_point(), joined.dim() == 1
     missing = joined.isnan() if floating else (joined == -1) & unlabelled
     if bool(missing.all()):

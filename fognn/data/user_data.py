@@ -10,7 +10,8 @@ from torch_geometric.transforms import AddRandomWalkPE
 
 from fognn.data.loaders import PackedGraph
 from fognn.data.pack import random_order
-from fognn.data.splits import FEWEST, SPLITS, file_split, random_split, scaffold_split
+from fognn.data.sources import SPLITS
+from fognn.data.splits import FEWEST, file_split, random_split, scaffold_split
 from fognn.data.targets import Targets
 
 RWSE = "rwse"
@@ -19,27 +20,15 @@ RWSE = "rwse"
 
 def random_walk_transform(steps: int) -> AddRandomWalkPE:
     r"""Returns PyG's transform that adds ``rwse`` to a graph: for each node, the probabilities that
-    a random walk from it is back after 1, 2, ... steps. The time grows with the cube of the number
-    of nodes of a graph."""
+    a random walk from it is back after 1, 2, ... steps, in a time cubic in the nodes."""
     return AddRandomWalkPE(steps, attr_name=RWSE)
-
-
-def random_walks(graph: Data, steps: int) -> Tensor:
-    r"""Returns the encodings of a graph, ``[num_nodes, steps]``; only its edges and its number of
-    nodes are read."""
-    bare = Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes)
-    encodings: Tensor = random_walk_transform(steps)(bare)[RWSE]
-    return encodings
 
 
 @dataclass(eq=False)
 class UserData:
-    r"""The user's graphs, all of one form. It is opened once, by :func:`open_user_data`.
+    r"""The user's graphs, all of one form. It is opened once, by :func:`open_user_data`."""
 
-    Its :obj:`name` is the file, the folder, or the name of a dataset of PyG; or ``"python:..."``
-    with a checksum of the content of each split in order, for Python objects."""
-
-    name: str
+    name: str  # a file, a folder, "pyg:...", or "python:..." with a checksum of the content
     graphs: list[Data]  # with x, edge_index, y, and edge_attr if there are edge features
     level: str  # whether a row of y belongs to a "graph", a "node" or an "edge"
     targets: Targets
@@ -54,6 +43,11 @@ class UserData:
     masks: dict[str, Tensor] | None = None
     notes: list[str] = field(default_factory=list)  # what was found in the data, for the user
     _done: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def items(self) -> Tensor:
+        r"""The numbers of what is divided: the graphs, or the labelled nodes of the only one."""
+        return torch.arange(len(self.graphs)) if self.nodes is None else self.nodes
 
     @property
     def num_splits(self) -> int:
@@ -71,8 +65,7 @@ class UserData:
                 splits, or ``"random"`` if they have none. (default: :obj:`None`)
             seed (int, optional): The seed of a random split. (default: :obj:`0`)
             fraction (float, optional): Fraction of each split to use. (default: :obj:`1.0`)
-            fold (int, optional): The number of the split, from 1, of data with several.
-                (default: 1)
+            fold (int, optional): The number of the split, from 1, of several. (default: 1)
         """
         key = ("splits", how, seed, fraction, fold)
         if key not in self._done:
@@ -110,8 +103,7 @@ class UserData:
                 f"data.fold must be one of the {self.num_splits} splits of {self.name}, without "
                 f"data.split, got {fold} with {how!r}"
             )
-        items = torch.arange(len(self.graphs)) if self.nodes is None else self.nodes
-        order = items[random_order(len(items), seed)]
+        order = self.items[random_order(len(self.items), seed)]
         if own and self.masks is not None:
             number = (fold or 1) - 1
             found = {split: m[:, number].nonzero().flatten() for split, m in self.masks.items()}
@@ -124,10 +116,8 @@ class UserData:
                 found = found | {"val": held.sort().values, "train": kept.sort().values}
         elif own or how == "random":
             if len(order) < FEWEST:
-                raise ValueError(
-                    f"{self.name} must have at least {FEWEST} graphs, or nodes with a label, to "
-                    f"train, validate and test on, got {len(order)}"
-                )
+                what = f"at least {FEWEST} graphs or labelled nodes, got {len(order)}"
+                raise ValueError(f"{self.name} must have {what}")
             return self._checked(random_split(order, fraction))
         elif how == "scaffold":
             if not self.smiles:
@@ -145,9 +135,8 @@ class UserData:
 
     def _places(self) -> dict[Any, int]:
         if self.nodes is not None:
-            labelled = self.nodes.tolist()
             every = dict.fromkeys(range(self.graphs[0].num_nodes or 0), -1)
-            return every | dict(zip(labelled, labelled, strict=True))
+            return every | {node: node for node in self.nodes.tolist()}
         places: dict[Any, int] = dict.fromkeys(self.skipped, -1)
         places |= {row: place for place, row in enumerate(self.rows or range(len(self.graphs)))}
         if len(set(self.smiles)) == len(self.smiles):
@@ -157,26 +146,22 @@ class UserData:
     def _checked(self, splits: dict[str, Tensor]) -> dict[str, Tensor]:
         r"""Raises unless the training split has what is needed to learn the targets."""
         for split in SPLITS:
-            if split not in splits or not len(splits[split]):
+            if not len(splits.get(split, ())):
                 raise ValueError(
-                    f"{self.name}: the {split} split must have at least one graph, or node with a "
-                    "label, got none"
+                    f"{self.name}: the {split} split must have a graph or labelled node"
                 )
-        y = self.targets_of(splits["train"])
+        kind, y = self.targets.kind, self.targets_of(splits["train"])
         y = y.reshape(len(y), -1)
-        if self.targets.kind == "yes/no":
-            if not bool(((y == 0).any(0) & (y == 1).any(0)).any()):
-                raise ValueError(f"{self.name}: the train split must have both 0 and 1 in a column")
-        elif self.targets.kind == "values":
-            missing = y.isnan().all(0).nonzero()
-            if len(missing):
-                shown = self.targets.labels[int(missing[0])]
-                raise ValueError(f"{self.name}: the train split must have a value in {shown!r}")
-        for split, items in splits.items() if self.targets.kind == "classes" else ():
-            other = self.targets_of(items)
-            extra = sorted(set(other.tolist()) - set(y.flatten().tolist()) - {-1})
+        if kind == "yes/no" and not bool(((y == 0).any(0) & (y == 1).any(0)).any()):
+            raise ValueError(f"{self.name}: the train split must have both 0 and 1 in a column")
+        missing = y.isnan().all(0).nonzero()
+        if kind == "values" and len(missing):
+            shown = self.targets.labels[int(missing[0])]
+            raise ValueError(f"{self.name}: the train split must have a value in {shown!r}")
+        for split, items in splits.items() if kind == "classes" else ():
+            extra = set(self.targets_of(items).tolist()) - set(y.flatten().tolist()) - {-1}
             if extra:
-                shown = self.targets.classes[extra[0]] if self.targets.classes else extra[0]
+                shown = self.targets.classes[min(extra)] if self.targets.classes else min(extra)
                 raise ValueError(
                     f"{self.name}: class {shown!r} is in the {split} split, so it must be in the "
                     "train split, which does not have it"

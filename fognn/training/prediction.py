@@ -19,7 +19,7 @@ from fognn.data.graph_files import check_graphs, read_graphs
 from fognn.data.molecules import ATOM_COLUMNS, is_csv, read_molecules, smiles_to_graph
 from fognn.data.opening import fill_inputs
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
-from fognn.data.user_data import random_walks
+from fognn.data.user_data import random_walk_transform
 from fognn.models import Task
 from fognn.training.checkpoint import load_run
 from fognn.training.config import Config
@@ -281,7 +281,7 @@ def _inputs(graph: Data, config: Config, task: Task) -> Data:
     if edge_attr is not None and (task.edge_channels, task.edge_tokens) != (None, None):
         part.edge_attr = edge_attr if task.edge_channels is None else edge_attr.float()
     if task.encodings:
-        part.rwse = random_walks(part, task.encodings)
+        part = random_walk_transform(task.encodings)(part)
     return part
 
 

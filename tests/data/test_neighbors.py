@@ -11,7 +11,6 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from fognn.data import FullGraphLoader, NeighborLoader, PackedGraph
-from fognn.data.loaders import NeighborSampler
 from fognn.nn import FOG, GATConv, GatedGCNConv, GCNConv, GINConv, SAGEConv
 
 
@@ -117,7 +116,7 @@ def test_a_sample_depends_on_seed_epoch_and_batch_only() -> None:
     assert [content(batch) for batch in fixed] == before
     assert [node for nodes, _, _ in before for node in nodes[:10]] == list(range(100))
     # With the same seeds, two batches have other neighbours.
-    sampler = loader().sampler
+    sampler = loader()
     seeds = torch.arange(20)
     samples = {
         tuple(sampler.sample(seeds, key)[2].tolist())
@@ -144,11 +143,11 @@ def test_edges_are_sampled_uniformly(k: int) -> None:
     degree, rounds = 8, 4000
     edge_index = torch.stack([torch.arange(1, degree + 1), torch.zeros(degree, dtype=torch.long)])
     data = Data(x=torch.ones(degree + 1, 1), edge_index=edge_index)
-    sampler = NeighborSampler(PackedGraph(data).batch.edge_index, (k,))
+    loader = NeighborLoader(PackedGraph(data), torch.ones(degree + 1) > 0, (k,), 1)
     one = torch.zeros(degree)
     two = torch.zeros(degree, degree)
     for number in range(rounds):
-        edges = sampler.sample(torch.tensor([0]), (0, 0, number, 0))[2]
+        edges = loader.sample(torch.tensor([0]), (0, 0, number, 0))[2]
         assert edges.unique().numel() == k
         one[edges] += 1
         two[edges[:, None], edges] += 1

@@ -88,9 +88,9 @@ def by_hand(run: Path, graph: Data) -> torch.Tensor:
     net: Any = load(run)
     if getattr(net, "walk_encoder", None) is None:
         return net(graph.x, graph.edge_index, graph.edge_attr).detach()
-    from fognn.data.user_data import random_walks
+    from fognn.data.user_data import random_walk_transform
 
-    walks = random_walks(graph, net.walk_encoder.in_channels)
+    walks = random_walk_transform(net.walk_encoder.in_channels)(graph).rwse
     return net(graph.x, graph.edge_index, graph.edge_attr, rwse=walks).detach()
 
 
