@@ -18,7 +18,13 @@ from fognn.data.generators import SPLIT_SIZES
 from fognn.data.user_data import RWSE, random_walk_transform
 from fognn.models import TASKS, Task
 from fognn.training.config import Config, DataConfig
-from fognn.training.user_data import is_user_data, open_data, user_splits, user_task
+from fognn.training.user_data import (
+    accuracy_notes,
+    is_user_data,
+    open_data,
+    user_splits,
+    user_task,
+)
 
 PLAIN_ZINC = "ZINC-without-node-features"  # the same type for every atom
 FOLDS = 10
@@ -74,7 +80,8 @@ class RunData:
         sizes = ", ".join(f"{len(items):,} {split}" for split, items in found.items())
         count = self.user.num_splits
         of = f" (number {self.config.fold or 1} of {count})" if count > 1 else ""
-        return [*self.user.notes, f"split: {sizes}{of}"]
+        notes = accuracy_notes(self.run, self.user)
+        return [*self.user.notes, f"split: {sizes}{of}", *notes]
 
     def loader(self, split: str, rank: int = 0, world_size: int = 1) -> Any:
         r"""Returns the loader of a split; of ``"train"``, shuffled, each rank has a part."""

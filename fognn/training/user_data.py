@@ -76,10 +76,23 @@ def user_objective(config: DataConfig, data: UserData) -> dict[str, str]:
     ROC-AUC, unless a split has only one of them."""
     if data.targets.kind == "values":
         return {"loss": "l1", "metric": "mae"}
-    yes_no = data.targets.kind == "yes/no"
-    ranked = (yes_no or data.targets.columns == 2) and not _constant_split(config, data)
-    loss = "bce" if yes_no else "cross_entropy"
+    loss = "bce" if data.targets.kind == "yes/no" else "cross_entropy"
+    ranked = _two_classes(data) and not _constant_split(config, data)
     return {"loss": loss, "metric": "roc_auc" if ranked else "accuracy"}
+
+
+def accuracy_notes(config: Config, data: UserData) -> list[str]:
+    r"""Returns why two classes are judged by accuracy, if it is because a split has only one."""
+    if config.training.metric != "accuracy" or not _two_classes(data):
+        return []
+    split = _constant_split(config.data, data)
+    note = f"metric: accuracy and not ROC-AUC, because the {split} split has only one class"
+    return [note] if split else []
+
+
+def _two_classes(data: UserData) -> bool:
+    kind = data.targets.kind
+    return kind == "yes/no" or (kind == "classes" and data.targets.columns == 2)
 
 
 def check_user_data(config: Config, data: UserData | None) -> None:

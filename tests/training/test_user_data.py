@@ -166,6 +166,8 @@ def test_a_split_with_one_class_is_judged_by_accuracy(tmp_path: Path) -> None:
     graph.y[graph.val_mask] = 0
     result = fognn.train(graph, "gcn", folder=tmp_path / "a", **SMALL)
     assert result.metric == "accuracy"
+    log = (result.folder / "log.txt").read_text()
+    assert "accuracy and not ROC-AUC, because the val split has only one class" in log
     with pytest.raises(ValueError, match=r"training\.metric must be accuracy"):
         fognn.train(graph, "gcn", folder=tmp_path / "b", metric="roc_auc", **SMALL)
 
