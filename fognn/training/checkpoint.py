@@ -1,13 +1,11 @@
-r"""Checkpoints: the state of a run, written atomically, and networks that are built from one."""
+r"""Checkpoints: written atomically, and networks that are built from them."""
 
-import math
 import zipfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
 import torch
 from torch.nn import Module
 
@@ -16,7 +14,6 @@ from fognn.models import Task
 from fognn.models.registry import new_model
 from fognn.models.weights import PretrainedNet, kept_file, loading_errors, read_weights
 from fognn.training.config import Config
-from fognn.training.objective import LOWER_IS_BETTER
 from fognn.training.run_folder import Result
 from fognn.training.user_data import user_data_name
 from fognn.training.user_module import untrained_module
@@ -25,37 +22,6 @@ from fognn.utils.errors import FileError
 from fognn.utils.files import user_path, write_whole
 
 FORMAT = 1
-
-
-@dataclass
-class State:
-    r"""The progress of a run."""
-
-    history: list[dict[str, Any]] = field(default_factory=list)  # the rows of metrics.csv
-    best_epoch: int = 0  # that of best.ckpt, from 1
-    stopped: str = ""  # why the training ended, see Result; empty if it has not
-    commits: list[str] = field(default_factory=list)  # of fognn, that trained the run
-
-    def to_dict(self) -> dict[str, Any]:
-        r"""Returns tensors and plain values, for a checkpoint."""
-        # One tensor is saved much faster than thousands of numbers.
-        rows = pd.DataFrame(self.history)
-        tensor = torch.tensor(rows.to_numpy(float))
-        return vars(self) | {"history": tensor, "names": list(rows.columns)}
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "State":
-        r"""Builds the state from the result of :meth:`to_dict`."""
-        rows = pd.DataFrame(content["history"].numpy(), columns=content["names"])
-        history = rows.astype({"epoch": int}).to_dict("records")
-        return cls(history, content["best_epoch"], content["stopped"], content["commits"])
-
-    def is_best(self, metric: str) -> bool:
-        r"""Returns whether the last epoch has the best validation metric over items so far."""
-        *before, last = (row[f"val_{metric}_items"] for row in self.history)
-        finite = [value for value in before if math.isfinite(value)]
-        lower = metric in LOWER_IS_BETTER
-        return not finite or (last < min(finite) if lower else last > max(finite))
 
 
 def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
@@ -157,18 +123,12 @@ def load_run(
             if not (path / "config.yaml").is_file():
                 raise ValueError(f"run must be a run folder or a checkpoint, got {str(run)!r}")
             if (path / "fold-1").is_dir():
-                raise ValueError(
-                    f"run must name one fold of a run over folds, such as {run}/fold-1, got "
-                    f"{str(run)!r}"
-                )
+                raise ValueError(f"run must name one fold like {run}/fold-1, got {str(run)!r}")
             path /= f"{checkpoint or 'best'}.ckpt"
         return rebuild(read_checkpoint(path), module)
     weights = read_weights(kept)
     epoch = "best" if weights.task is None else "last"
-    if checkpoint not in (None, epoch):
-        raise ValueError(
-            f"load: checkpoint must be {epoch!r} for these kept weights, got {checkpoint!r}"
-        )
+    checks.one_of("load", "checkpoint", checkpoint or epoch, (epoch,))
     content = {"config": weights.config, "task": weights.task, "model": weights.tensors}
     with loading_errors(kept):
         return rebuild(content, module)

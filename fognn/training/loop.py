@@ -21,12 +21,12 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau, StepLR
 from tqdm import tqdm
 
 from fognn.models import count_parameters
-from fognn.training.checkpoint import State, read_checkpoint, untrained_model, write_checkpoint
+from fognn.training.checkpoint import read_checkpoint, untrained_model, write_checkpoint
 from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import RunData, fingerprint, joint_fingerprint
 from fognn.training.environment import commit, threads_of, without_denormals
 from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of
-from fognn.training.run_folder import Result, RunFolder, summarise
+from fognn.training.run_folder import Result, RunFolder, State, summarise
 from fognn.training.user_module import first_weights
 from fognn.utils.errors import Stopped, TrainingError
 
@@ -185,12 +185,9 @@ def train_run(
         result = summarise(
             config,
             folder,
-            state.history,
-            state.best_epoch,
+            state,
             test,
             command=command,
-            stopped=state.stopped,
-            commit=", ".join(state.commits) or None,
             parameters=count_parameters(net),
             device=fabric.device.type,
             ranks=fabric.world_size,

@@ -20,6 +20,7 @@ from fognn.training.run_folder import (
     Result,
     RunFolder,
     Scores,
+    State,
     check_folder,
     epoch_scores,
     read_metrics,
@@ -122,16 +123,15 @@ def _mean_result(
         {"last": result.val["last"], "best": epoch_scores(rows[best], metric, "val")}
         for result, rows in zip(results, curves, strict=True)
     ]
+    stopped = "rate" if all(result.stopped == "rate" for result in results) else "epochs"
+    commits = list(dict.fromkeys(result.commit for result in results if result.commit))
     shared = ("parameters", "device", "ranks", "threads", "initial_weights")
     result = summarise(
         config,
         folder,
-        history,
-        best + 1,
+        State(history, best + 1, stopped, commits),
         _each(tests, statistics.fmean) if tests else None,
         command=command,
-        stopped="rate" if all(result.stopped == "rate" for result in results) else "epochs",
-        commit=", ".join(dict.fromkeys(r.commit for r in results if r.commit)) or None,
         spread=_each(tests or vals, lambda values: float(np.std(values, ddof=1))),
         fingerprint=joint_fingerprint(result.fingerprint for result in results),
         folds=[

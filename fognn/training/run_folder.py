@@ -4,10 +4,12 @@ import math
 import statistics
 import time
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
+import torch
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
@@ -119,18 +121,48 @@ class Result(BaseModel):
         )
 
 
+@dataclass
+class State:
+    r"""The progress of a run."""
+
+    history: list[dict[str, Any]] = field(default_factory=list)  # the rows of metrics.csv
+    best_epoch: int = 0  # that of best.ckpt, from 1
+    stopped: str = ""  # why the training ended, see Result; empty if it has not
+    commits: list[str] = field(default_factory=list)  # of fognn, that trained the run
+
+    def to_dict(self) -> dict[str, Any]:
+        r"""Returns tensors and plain values, for a checkpoint."""
+        # One tensor is saved much faster than thousands of numbers.
+        rows = pd.DataFrame(self.history)
+        tensor = torch.tensor(rows.to_numpy(float))
+        return vars(self) | {"history": tensor, "names": list(rows.columns)}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "State":
+        r"""Builds the state from the result of :meth:`to_dict`."""
+        rows = pd.DataFrame(content["history"].numpy(), columns=content["names"])
+        history = rows.astype({"epoch": int}).to_dict("records")
+        return cls(history, content["best_epoch"], content["stopped"], content["commits"])
+
+    def is_best(self, metric: str) -> bool:
+        r"""Returns whether the last epoch has the best validation metric over items so far."""
+        *before, last = (row[f"val_{metric}_items"] for row in self.history)
+        finite = [value for value in before if math.isfinite(value)]
+        lower = metric in LOWER_IS_BETTER
+        return not finite or (last < min(finite) if lower else last > max(finite))
+
+
 def summarise(
     config: Config,
     folder: Path,
-    history: list[dict[str, Any]],
-    best_epoch: int,
+    state: State,
     test: Scores | None,
     **rest: Any,
 ) -> Result:
     r"""Builds a result from the epochs, the scores of the test split, and its other fields."""
     metric = config.training.metric
-    rows = {"last": history[-1], "best": history[best_epoch - 1]}
-    seconds = [sum(row[name] for name in TIMES) for row in history]
+    rows = {"last": state.history[-1], "best": state.history[state.best_epoch - 1]}
+    seconds = [sum(row[name] for name in TIMES) for row in state.history]
     return Result(
         folder=folder,
         data=config.data.name,
@@ -138,8 +170,9 @@ def summarise(
         seed=config.seed,
         metric=metric,
         higher_is_better=metric not in LOWER_IS_BETTER,
-        epochs=len(history),
-        best_epoch=best_epoch,
+        epochs=len(state.history),
+        best_epoch=state.best_epoch,
+        stopped=state.stopped,
         seconds_per_epoch=statistics.median(seconds),
         seconds=sum(seconds),
         train={at: epoch_scores(row, metric, "train") for at, row in rows.items()},
@@ -147,7 +180,7 @@ def summarise(
         test=test,
         peak_memory=peak_memory(rest["device"]),
         majority_class=test is not None and "majority" in test["best"],
-        **(environment() | rest),
+        **(environment() | {"commit": ", ".join(state.commits) or None} | rest),
     )
 
 
