@@ -14,8 +14,8 @@ from fognn.models import Task
 from fognn.models.registry import new_model
 from fognn.models.weights import PretrainedNet, kept_file, loading_errors, read_weights
 from fognn.training.config import Config
+from fognn.training.data import user_data_name
 from fognn.training.run_folder import Result
-from fognn.training.user_data import user_data_name
 from fognn.training.user_module import untrained_module
 from fognn.utils import checks
 from fognn.utils.errors import FileError

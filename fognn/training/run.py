@@ -12,7 +12,13 @@ from fognn.data import UserData
 from fognn.data.opening import is_python_name
 from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
-from fognn.training.data import RunData, data_fingerprint, joint_fingerprint
+from fognn.training.data import (
+    RunData,
+    check_user_data,
+    data_fingerprint,
+    is_user_data,
+    joint_fingerprint,
+)
 from fognn.training.environment import device_of, on_ranks
 from fognn.training.loop import show, train_run
 from fognn.training.objective import LOWER_IS_BETTER
@@ -26,7 +32,6 @@ from fognn.training.run_folder import (
     read_metrics,
     summarise,
 )
-from fognn.training.user_data import check_user_data, is_user_data
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
