@@ -48,8 +48,7 @@ def fit(
     again: bool = False,
 ) -> Result:
     r"""Trains a run, resumes an interrupted one, or reads a finished one. A run with fewer epochs
-    and otherwise the same settings is resumed, too: the result is that of a run which had the new
-    number of epochs from the beginning.
+    and otherwise the same settings is resumed, too, with the result of a run that had them all.
 
     Args:
         config (Config): The run.
@@ -60,11 +59,6 @@ def fit(
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
         quiet, logger, again (optional): As in :func:`fognn.train`.
-
-    Raises:
-        ValueError: If a setting is invalid, or the folder is not empty and not of this run.
-        TrainingError: If the loss is not finite, a rank ends, or another process uses the folder.
-        Stopped: If the run was interrupted (Ctrl-C or SIGTERM); the same call resumes it.
     """
     folder = user_path(folder)
     if command is None:
@@ -122,15 +116,14 @@ def _mean_result(
     curve = [row[f"val_{metric}_items"] for row in history]
     best = curve.index((min if metric in LOWER_IS_BETTER else max)(curve))
     tests = [result.test for result in results if result.test is not None]
-    # Validation scores of all folds are taken at the best epoch of the mean curve, as in the paper;
-    # test scores, with holdout, at each fold's own best epoch.
+    # As in the paper; test scores, with holdout, are those at each fold's own best epoch.
     vals = [
         {"last": result.val["last"], "best": epoch_scores(rows[best], metric, "val")}
         for result, rows in zip(results, curves, strict=True)
     ]
     stopped = "rate" if all(result.stopped == "rate" for result in results) else "epochs"
     commits = list(dict.fromkeys(result.commit for result in results if result.commit))
-    shared = ("parameters", "device", "ranks", "threads", "initial_weights")
+    shared = {"parameters", "device", "ranks", "threads", "initial_weights"}
     result = summarise(
         config,
         folder,
@@ -143,7 +136,7 @@ def _mean_result(
             {"fold": fold, "val": val, "test": result.test, "epochs": result.epochs}
             for fold, (val, result) in enumerate(zip(vals, results, strict=True), 1)
         ],
-        **{name: getattr(results[0], name) for name in shared},
+        **results[0].model_dump(include=shared),
     )
     return result, history
 

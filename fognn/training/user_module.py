@@ -25,14 +25,13 @@ _INTERNAL = set(vars(Module()))
 
 def module_name(module: Module, keep_weights: bool = False, folder_named: bool = False) -> str:
     r"""Returns the name of a network in a run, with a hash of what defines it: the source of the
-    user's classes, their attributes, and the weights that the seed does not set anew. A network
-    without source can be told from others only by a folder that the user names."""
+    user's classes, their attributes, and the weights that the seed does not set anew."""
     if not isinstance(module, Module):
         got = f"the class {module.__name__}" if isinstance(module, type) else repr(module)
         raise ValueError(f"train: model must be a name or a torch.nn.Module, got {got}")
+    kind = type(module).__name__
     if any(is_lazy(value) for value in [*module.parameters(), *module.buffers()]):
-        name = type(module).__name__
-        raise ValueError(f"train: model must know its widths, got the lazy {name}: call it once")
+        raise ValueError(f"train: model must know its widths, got the lazy {kind}: call it once")
     digest = hashlib.sha256(repr(module).encode())
     try:
         for text in _texts(module):
@@ -40,8 +39,7 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
     except (OSError, TypeError) as error:
         if not folder_named:
             raise ValueError(
-                f"train: folder must be given for {type(module).__name__}, whose source is not "
-                "available"
+                f"train: folder must be given for {kind}, whose source is not available"
             ) from error
     one, other = copy.deepcopy(module), copy.deepcopy(module)
     with torch.random.fork_rng(devices=[]):
@@ -52,7 +50,7 @@ def module_name(module: Module, keep_weights: bool = False, folder_named: bool =
     for name, value in one.state_dict().items():
         fixed = isinstance(value, Tensor) and torch.equal(value, others[name])
         digest.update(f"{name} {_content(value) if fixed else list(value.shape)}".encode())
-    return f"{PYTHON}{type(module).__name__}-{digest.hexdigest()[:8]}".lower()
+    return f"{PYTHON}{kind}-{digest.hexdigest()[:8]}".lower()
 
 
 def untrained_module(module: Module, task: Task | None, settings: dict[str, Any]) -> "GivenNet":
