@@ -21,13 +21,17 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau, StepLR
 from tqdm import tqdm
 
 from fognn.models import count_parameters
-from fognn.training.checkpoint import read_checkpoint, untrained_model, write_checkpoint
 from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import RunData, fingerprint, joint_fingerprint
 from fognn.training.environment import commit, threads_of, without_denormals
+from fognn.training.networks import (
+    first_weights,
+    read_checkpoint,
+    untrained_model,
+    write_checkpoint,
+)
 from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of
 from fognn.training.run_folder import Result, RunFolder, State, summarise
-from fognn.training.user_module import first_weights
 from fognn.utils.errors import Stopped, TrainingError
 
 

@@ -21,10 +21,10 @@ from fognn.data.opening import fill_inputs
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
 from fognn.data.user_data import random_walks
 from fognn.models import Task
-from fognn.training.checkpoint import load_run
 from fognn.training.config import Config
 from fognn.training.data import PLAIN_ZINC, RunData, user_splits
 from fognn.training.environment import make_fabric, threads_of
+from fognn.training.networks import load_run
 from fognn.training.objective import evaluate_model, forward_batch
 from fognn.training.run_folder import Result
 from fognn.utils.files import user_path, write_whole

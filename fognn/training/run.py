@@ -10,7 +10,6 @@ from torch.nn import Module
 
 from fognn.data import UserData
 from fognn.data.opening import is_python_name
-from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
 from fognn.training.data import (
     RunData,
@@ -21,6 +20,7 @@ from fognn.training.data import (
 )
 from fognn.training.environment import device_of, on_ranks
 from fognn.training.loop import show, train_run
+from fognn.training.networks import untrained_model
 from fognn.training.objective import LOWER_IS_BETTER
 from fognn.training.run_folder import (
     Result,
@@ -55,7 +55,7 @@ def fit(
         folder (str): The run folder. It must be new, empty or the folder of this run.
         data (UserData, optional): The user's data, whose name ``config`` has, if they are open.
         module (torch.nn.Module, optional): The user's network, of which a copy is trained.
-            ``config`` has its :func:`~fognn.training.user_module.module_name`.
+            ``config`` has its :func:`~fognn.training.networks.module_name`.
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
         quiet, logger, again (optional): As in :func:`fognn.train`.

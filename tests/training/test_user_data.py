@@ -16,8 +16,8 @@ from fognn.data.molecules import ATOM_COLUMNS, BOND_COLUMNS
 from fognn.experiments import protocol
 from fognn.models import Task
 from fognn.training import DataConfig, Result, evaluate, fit
-from fognn.training.checkpoint import untrained_model
 from fognn.training.data import is_user_data, open_data, task_of, user_objective
+from fognn.training.networks import untrained_model
 from fognn.training.objective import forward_batch
 
 SMALL: dict[str, Any] = {
