@@ -9,7 +9,7 @@ import torch
 from tiny_runs import tiny
 
 from fognn.models import TASKS
-from fognn.training import checkpoint as module
+from fognn.training import networks as module
 from fognn.training.networks import (
     read_checkpoint,
     rebuild,
