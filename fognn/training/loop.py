@@ -129,9 +129,8 @@ def train_run(
                         schedule.step()
                     meter.update(prediction, target, loss)
                     if signals.asked:
-                        raise Stopped(
-                            f"stopped in epoch {epoch + 1}; to resume {folder}: {command}"
-                        )
+                        where = f"stopped in epoch {epoch + 1}"
+                        raise Stopped(f"{where}; to resume {folder}: {command}")
                 train_scores, middle = meter.compute(), time.perf_counter()
 
                 # Validate
@@ -221,8 +220,7 @@ def make_optimizer(config: Config, parameters: Iterable[Parameter]) -> Adam:
 
 
 def cosine_factor(training: TrainingConfig, steps: int, step: int) -> float:
-    r"""Returns the factor of the learning rate in an optimizer step, from 0, for so many steps in
-    an epoch: a line up to 1, then half a cosine to ``min_lr / lr`` at the end of the last epoch."""
+    r"""Returns the factor of the learning rate in a step, from 0, for so many steps in an epoch."""
     warm, last = training.warmup * steps, training.epochs * steps
     if step < warm:
         return (step + 1) / warm
@@ -259,7 +257,6 @@ def show_epoch(config: Config, row: dict[str, Any], quiet: bool) -> None:
     r"""Shows the end of an epoch, of which ``row`` is the row of ``metrics.csv``."""
     training, epoch = config.training, row["epoch"]
     seconds = row["train_seconds"] + row["val_seconds"]
-    # With a plateau, the training usually stops long before the maximum number of epochs.
     left = "at most " if training.schedule == "plateau" else ""
     left += duration(seconds * (training.epochs - epoch))
     metric, score = training.metric.replace("_", " "), row[f"val_{training.metric}_items"]

@@ -60,9 +60,7 @@ def untrained_model(config: Config, task: Task | None, module: Module | None = N
 
 
 def _arguments(config: Config, task: Task | None) -> dict[str, Any]:
-    # Few-shot networks get their number of classes from the data.
-    classes = {"n_way": config.data.n_way} if task is None else {}
-    return classes | config.model.settings
+    return ({"n_way": config.data.n_way} if task is None else {}) | config.model.settings
 
 
 def write_checkpoint(path: Path, config: Config, task: Task | None, state: dict[str, Any]) -> None:

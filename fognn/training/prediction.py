@@ -290,9 +290,7 @@ def _loader(graphs: list[Data], config: Config) -> Any:
     if neighbors is None:
         return DataLoader(graphs, size)
     if len(graphs) != 1:
-        raise ValueError(
-            f"predict: source must be one graph, as in the training, got {len(graphs)}"
-        )
+        raise ValueError(f"predict: source must be one graph, as in training, got {len(graphs)}")
     every = torch.ones(graphs[0].num_nodes or 0, dtype=torch.bool)
     return NeighborLoader(PackedGraph(graphs[0]), every, neighbors, size, seed=config.seed)
 
