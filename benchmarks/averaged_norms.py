@@ -20,9 +20,9 @@ from torch.nn import BatchNorm1d, Module
 from torch.optim.swa_utils import update_bn
 
 from fognn.nn import FOG
-from fognn.training.checkpoint import load_run
 from fognn.training.data import RunData
 from fognn.training.environment import make_fabric, without_denormals
+from fognn.training.networks import load_run
 from fognn.training.objective import evaluate_model, forward_batch
 
 TABLES = ("pattern", "cluster", "zinc")

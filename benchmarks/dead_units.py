@@ -45,9 +45,9 @@ from fognn.experiments import protocol
 from fognn.experiments.differences import estimate
 from fognn.models import Task, create_model
 from fognn.nn import FOG
-from fognn.training.checkpoint import untrained_model
 from fognn.training.data import RunData, task_of
 from fognn.training.environment import without_denormals
+from fognn.training.networks import untrained_model
 from fognn.training.objective import forward_batch
 
 Loss = Callable[[Tensor, Tensor], Tensor]

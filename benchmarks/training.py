@@ -22,8 +22,8 @@ from measure import parser, report, save
 
 from fognn.experiments import protocol
 from fognn.training import Config, fit, loop
-from fognn.training.checkpoint import untrained_model
 from fognn.training.data import RunData, task_of
+from fognn.training.networks import untrained_model
 from fognn.training.objective import forward_batch, loss_of
 
 FRACTIONS = {"PATTERN": 0.2, "ZINC": 1.0}

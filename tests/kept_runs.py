@@ -12,8 +12,8 @@ from torch_geometric.data import Data
 
 from fognn.experiments.tables import TableRun
 from fognn.training import Config, evaluate
-from fognn.training.checkpoint import untrained_model, write_checkpoint
 from fognn.training.data import task_of
+from fognn.training.networks import untrained_model, write_checkpoint
 
 EPOCHS = 4
 

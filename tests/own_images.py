@@ -10,7 +10,7 @@ from PIL import Image
 from torch.nn import BatchNorm1d, BatchNorm2d
 
 from fognn.experiments import protocol
-from fognn.training.checkpoint import untrained_model, write_checkpoint
+from fognn.training.networks import untrained_model, write_checkpoint
 
 COLOURS = {"blue": (20, 40, 220), "green": (30, 200, 60), "red": (220, 30, 20)}
 

@@ -36,7 +36,7 @@ def data(
     from fognn.data.catalog import dataset_info
     from fognn.report.data import report_dataset, report_datasets, report_user_data
     from fognn.training.config import DataConfig
-    from fognn.training.user_data import is_user_data
+    from fognn.training.data import is_user_data
 
     if name is None:
         print(report_datasets(data_folder))

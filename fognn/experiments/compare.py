@@ -27,10 +27,9 @@ from fognn.models.hosts import BUILT_IN, HOSTS
 from fognn.models.registry import has_fog
 from fognn.training import Config, ModelConfig
 from fognn.training.config import DataConfig, setting_name
-from fognn.training.data import PLAIN_ZINC, data_fingerprint, task_of
+from fognn.training.data import PLAIN_ZINC, data_fingerprint, is_user_data, open_data, task_of
 from fognn.training.environment import device_of
-from fognn.training.user_data import is_user_data, open_data
-from fognn.training.user_module import module_name
+from fognn.training.networks import module_name
 from fognn.utils import checks
 from fognn.utils.files import user_path
 from fognn.utils.own_code import asked

@@ -27,8 +27,8 @@ from fognn.experiments.tables import Run, TableRun, other_key, portable
 from fognn.models import Task
 from fognn.models.weights import SUFFIX, Weights, write_weights
 from fognn.training import Config, Result, evaluate
-from fognn.training.checkpoint import read_checkpoint
 from fognn.training.data import data_fingerprint
+from fognn.training.networks import read_checkpoint
 from fognn.training.run_folder import TIMES, read_metrics
 from fognn.utils import checks
 from fognn.utils.errors import FognnError, first_problem

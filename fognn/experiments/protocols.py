@@ -25,8 +25,15 @@ from fognn.models.registry import host_of, new_model
 from fognn.nn import fog_widths
 from fognn.training import Config, DataConfig, ModelConfig, TrainingConfig
 from fognn.training.config import flat, setting_name
-from fognn.training.data import PLAIN_ZINC, few_shot, task_of
-from fognn.training.user_data import is_user_data, open_data, user_data_name, user_objective
+from fognn.training.data import (
+    PLAIN_ZINC,
+    few_shot,
+    is_user_data,
+    open_data,
+    task_of,
+    user_data_name,
+    user_objective,
+)
 from fognn.utils import checks
 from fognn.utils.files import user_path
 

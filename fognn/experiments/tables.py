@@ -14,8 +14,7 @@ from fognn.experiments.protocols import config_of
 from fognn.experiments.rows import TABLES, Row, get_row, model_settings, rows_of
 from fognn.training import Config
 from fognn.training.config import setting_name
-from fognn.training.data import PLAIN_ZINC
-from fognn.training.user_data import is_user_data, user_data_name
+from fognn.training.data import PLAIN_ZINC, is_user_data, user_data_name
 from fognn.utils import checks
 
 # Our variants of rows, where the paper can be read in two ways: the rows follow its figures or the

@@ -11,7 +11,7 @@ from fognn.experiments.protocols import recipe as by_recipe
 from fognn.experiments.tables import run_folder
 from fognn.training import Config, Result, fit
 from fognn.training.config import setting_name
-from fognn.training.user_module import module_name
+from fognn.training.networks import module_name
 
 __all__ = ["train"]
 

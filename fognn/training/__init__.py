@@ -1,8 +1,8 @@
 r"""Training of one run: configuration, loop (on Lightning's Fabric), run folder, result."""
 
-from fognn.training.checkpoint import export, load
 from fognn.training.config import Config, DataConfig, MachineConfig, ModelConfig, TrainingConfig
 from fognn.training.few_shot_prediction import predict_images
+from fognn.training.networks import export, load
 from fognn.training.prediction import Predictions, evaluate, predict
 from fognn.training.run import fit
 from fognn.training.run_folder import Result

@@ -220,10 +220,8 @@ class Config:
 
     def digest(self) -> str:
         r"""Returns a hash of :meth:`identity`, of 8 hexadecimal digits. Settings at their default
-        are left out, so that new ones do not change it, and ``model.fog_act_first`` if it is
-        :obj:`True`, as in files without it."""
-        blank = Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae"))
-        defaults = flat(blank.identity()) | {"model.fog_act_first": True}
+        are left out, so that new ones do not change it."""
+        defaults = _DEFAULTS | {"model.fog_act_first": True}  # in files without it
         own = {k: v for k, v in flat(self.identity()).items() if v != defaults.get(k)}
         return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
 
@@ -266,13 +264,23 @@ SECTIONS: dict[str, Any] = {
     "training": TrainingConfig,
     "machine": MachineConfig,
 }
-# Without the sections themselves, and without model.*, which create_model checks.
-SETTING_NAMES = ["seed", "precision"] + [
-    f"{name}.{field.name}"
-    for name, kind in SECTIONS.items()
-    if kind is not ModelConfig
-    for field in dataclasses.fields(kind)
-]
+
+
+def flat(content: Mapping[str, Any]) -> dict[str, Any]:
+    r"""Flattens nested mappings into one dict with dotted names."""
+    entries: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            entries |= {f"{key}.{name}": inner for name, inner in flat(value).items()}
+        else:
+            entries[key] = value
+    return entries
+
+
+_DEFAULTS = flat(Config(DataConfig(""), ModelConfig(""), TrainingConfig("l1", "mae")).to_dict())
+# Without model.*, which create_model checks.
+_NAMES = [name for name in _DEFAULTS if not name.startswith("model.")]
+SETTING_NAMES = sorted(_NAMES, key=lambda name: "." in name)
 
 
 def setting_name(name: str) -> str:
@@ -310,14 +318,3 @@ def assignments(texts: Iterable[str]) -> dict[str, Any]:
             parsed = float(parsed)
         values[name] = parsed
     return values
-
-
-def flat(content: Mapping[str, Any]) -> dict[str, Any]:
-    r"""Flattens nested mappings into one dict with dotted names."""
-    entries: dict[str, Any] = {}
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            entries |= {f"{key}.{name}": inner for name, inner in flat(value).items()}
-        else:
-            entries[key] = value
-    return entries

@@ -86,9 +86,8 @@ def device_of(name: str) -> str:
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     found = [*(device for device in there if there[device]), "cpu"]
     if name not in ("auto", *found):
-        raise ValueError(
-            f"device must be one that this machine has ({', '.join(found)}), got {name!r}"
-        )
+        has = ", ".join(found)
+        raise ValueError(f"device must be one that this machine has ({has}), got {name!r}")
     return found[0] if name == "auto" else name
 
 
@@ -136,9 +135,7 @@ def on_ranks(config: Config, function: Callable[..., Any], **arguments: Any) -> 
         return fabric.launch(partial(_on_rank, function=function, arguments=arguments))
     except (ProcessExitedException, ProcessRaisedException) as error:
         reason = str(error).strip().splitlines()[-1]
-        raise TrainingError(
-            f"a rank ended ({reason}): the same command resumes the run after its last epoch"
-        ) from error
+        raise TrainingError(f"a rank ended ({reason}): the same command resumes the run") from error
     except KeyboardInterrupt as error:  # which the ranks get, too
         for child in multiprocessing.active_children():
             child.join()

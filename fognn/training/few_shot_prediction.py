@@ -7,9 +7,9 @@ import torch
 
 from fognn.data.images import class_folders, query_files, read_image
 from fognn.models import FewShotNet
-from fognn.training.checkpoint import load_run
 from fognn.training.config import MachineConfig
 from fognn.training.environment import device_of, threads_of
+from fognn.training.networks import load_run
 from fognn.training.prediction import Predictions
 from fognn.utils import checks
 from fognn.utils.files import user_path

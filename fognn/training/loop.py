@@ -21,13 +21,17 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau, StepLR
 from tqdm import tqdm
 
 from fognn.models import count_parameters
-from fognn.training.checkpoint import State, read_checkpoint, untrained_model, write_checkpoint
 from fognn.training.config import Config, TrainingConfig
 from fognn.training.data import RunData, fingerprint, joint_fingerprint
 from fognn.training.environment import commit, threads_of, without_denormals
+from fognn.training.networks import (
+    first_weights,
+    read_checkpoint,
+    untrained_model,
+    write_checkpoint,
+)
 from fognn.training.objective import Meter, evaluate_model, forward_batch, loss_of
-from fognn.training.run_folder import Result, RunFolder, summarise
-from fognn.training.user_module import first_weights
+from fognn.training.run_folder import Result, RunFolder, State, summarise
 from fognn.utils.errors import Stopped, TrainingError
 
 
@@ -125,9 +129,8 @@ def train_run(
                         schedule.step()
                     meter.update(prediction, target, loss)
                     if signals.asked:
-                        raise Stopped(
-                            f"stopped in epoch {epoch + 1}; to resume {folder}: {command}"
-                        )
+                        where = f"stopped in epoch {epoch + 1}"
+                        raise Stopped(f"{where}; to resume {folder}: {command}")
                 train_scores, middle = meter.compute(), time.perf_counter()
 
                 # Validate
@@ -185,12 +188,9 @@ def train_run(
         result = summarise(
             config,
             folder,
-            state.history,
-            state.best_epoch,
+            state,
             test,
             command=command,
-            stopped=state.stopped,
-            commit=", ".join(state.commits) or None,
             parameters=count_parameters(net),
             device=fabric.device.type,
             ranks=fabric.world_size,
@@ -220,8 +220,7 @@ def make_optimizer(config: Config, parameters: Iterable[Parameter]) -> Adam:
 
 
 def cosine_factor(training: TrainingConfig, steps: int, step: int) -> float:
-    r"""Returns the factor of the learning rate in an optimizer step, from 0, for so many steps in
-    an epoch: a line up to 1, then half a cosine to ``min_lr / lr`` at the end of the last epoch."""
+    r"""Returns the factor of the learning rate in a step, from 0, for so many steps in an epoch."""
     warm, last = training.warmup * steps, training.epochs * steps
     if step < warm:
         return (step + 1) / warm
@@ -258,7 +257,6 @@ def show_epoch(config: Config, row: dict[str, Any], quiet: bool) -> None:
     r"""Shows the end of an epoch, of which ``row`` is the row of ``metrics.csv``."""
     training, epoch = config.training, row["epoch"]
     seconds = row["train_seconds"] + row["val_seconds"]
-    # With a plateau, the training usually stops long before the maximum number of epochs.
     left = "at most " if training.schedule == "plateau" else ""
     left += duration(seconds * (training.epochs - epoch))
     metric, score = training.metric.replace("_", " "), row[f"val_{training.metric}_items"]

@@ -100,9 +100,9 @@ def _sum(value: Tensor, fabric: Fabric | None) -> Tensor:
 class Meter:
     r"""Accumulates the loss and the metric of an epoch, without missing targets (NaN).
 
-    The metric over items is that of all items together; the metric over batches is the mean of the
-    metrics of the batches (of each rank), as the public benchmark reports it. ROC-AUC and average
-    precision are only over items. An episode of images is :obj:`queries` consecutive items."""
+    The metric over batches is the mean of the metrics of the batches (of each rank), as in the
+    public benchmark, and for ROC-AUC and average precision that over all items. An episode of
+    images is :obj:`queries` consecutive items."""
 
     def __init__(
         self, training: TrainingConfig, classes: int, fabric: Fabric, queries: int | None = None

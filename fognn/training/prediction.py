@@ -21,13 +21,12 @@ from fognn.data.opening import fill_inputs
 from fognn.data.pyg_datasets import is_pyg_name, open_pyg
 from fognn.data.user_data import random_walk_transform
 from fognn.models import Task
-from fognn.training.checkpoint import load_run
 from fognn.training.config import Config
-from fognn.training.data import PLAIN_ZINC, RunData
+from fognn.training.data import PLAIN_ZINC, RunData, user_splits
 from fognn.training.environment import make_fabric, threads_of
+from fognn.training.networks import load_run
 from fognn.training.objective import evaluate_model, forward_batch
 from fognn.training.run_folder import Result
-from fognn.training.user_data import user_splits
 from fognn.utils.files import user_path, write_whole
 
 Places = dict[str, list[Any]]
@@ -291,9 +290,7 @@ def _loader(graphs: list[Data], config: Config) -> Any:
     if neighbors is None:
         return DataLoader(graphs, size)
     if len(graphs) != 1:
-        raise ValueError(
-            f"predict: source must be one graph, as in the training, got {len(graphs)}"
-        )
+        raise ValueError(f"predict: source must be one graph, as in training, got {len(graphs)}")
     every = torch.ones(graphs[0].num_nodes or 0, dtype=torch.bool)
     return NeighborLoader(PackedGraph(graphs[0]), every, neighbors, size, seed=config.seed)
 

@@ -10,22 +10,28 @@ from torch.nn import Module
 
 from fognn.data import UserData
 from fognn.data.opening import is_python_name
-from fognn.training.checkpoint import untrained_model
 from fognn.training.config import Config
-from fognn.training.data import RunData, data_fingerprint, joint_fingerprint
+from fognn.training.data import (
+    RunData,
+    check_user_data,
+    data_fingerprint,
+    is_user_data,
+    joint_fingerprint,
+)
 from fognn.training.environment import device_of, on_ranks
 from fognn.training.loop import show, train_run
+from fognn.training.networks import untrained_model
 from fognn.training.objective import LOWER_IS_BETTER
 from fognn.training.run_folder import (
     Result,
     RunFolder,
     Scores,
+    State,
     check_folder,
     epoch_scores,
     read_metrics,
     summarise,
 )
-from fognn.training.user_data import check_user_data, is_user_data
 from fognn.utils import checks
 from fognn.utils.files import user_path
 
@@ -42,23 +48,17 @@ def fit(
     again: bool = False,
 ) -> Result:
     r"""Trains a run, resumes an interrupted one, or reads a finished one. A run with fewer epochs
-    and otherwise the same settings is resumed, too: the result is that of a run which had the new
-    number of epochs from the beginning.
+    and otherwise the same settings is resumed, too, with the result of a run that had them all.
 
     Args:
         config (Config): The run.
         folder (str): The run folder. It must be new, empty or the folder of this run.
         data (UserData, optional): The user's data, whose name ``config`` has, if they are open.
         module (torch.nn.Module, optional): The user's network, of which a copy is trained.
-            ``config`` has its :func:`~fognn.training.user_module.module_name`.
+            ``config`` has its :func:`~fognn.training.networks.module_name`.
         command (str, optional): The command that repeats the run, for messages and
             ``result.json``. (default: ``fognn train --config FOLDER/config.yaml -o FOLDER``)
         quiet, logger, again (optional): As in :func:`fognn.train`.
-
-    Raises:
-        ValueError: If a setting is invalid, or the folder is not empty and not of this run.
-        TrainingError: If the loss is not finite, a rank ends, or another process uses the folder.
-        Stopped: If the run was interrupted (Ctrl-C or SIGTERM); the same call resumes it.
     """
     folder = user_path(folder)
     if command is None:
@@ -116,29 +116,27 @@ def _mean_result(
     curve = [row[f"val_{metric}_items"] for row in history]
     best = curve.index((min if metric in LOWER_IS_BETTER else max)(curve))
     tests = [result.test for result in results if result.test is not None]
-    # Validation scores of all folds are taken at the best epoch of the mean curve, as in the paper;
-    # test scores, with holdout, at each fold's own best epoch.
+    # As in the paper; test scores, with holdout, are those at each fold's own best epoch.
     vals = [
         {"last": result.val["last"], "best": epoch_scores(rows[best], metric, "val")}
         for result, rows in zip(results, curves, strict=True)
     ]
-    shared = ("parameters", "device", "ranks", "threads", "initial_weights")
+    stopped = "rate" if all(result.stopped == "rate" for result in results) else "epochs"
+    commits = list(dict.fromkeys(result.commit for result in results if result.commit))
+    shared = {"parameters", "device", "ranks", "threads", "initial_weights"}
     result = summarise(
         config,
         folder,
-        history,
-        best + 1,
+        State(history, best + 1, stopped, commits),
         _each(tests, statistics.fmean) if tests else None,
         command=command,
-        stopped="rate" if all(result.stopped == "rate" for result in results) else "epochs",
-        commit=", ".join(dict.fromkeys(r.commit for r in results if r.commit)) or None,
         spread=_each(tests or vals, lambda values: float(np.std(values, ddof=1))),
         fingerprint=joint_fingerprint(result.fingerprint for result in results),
         folds=[
             {"fold": fold, "val": val, "test": result.test, "epochs": result.epochs}
             for fold, (val, result) in enumerate(zip(vals, results, strict=True), 1)
         ],
-        **{name: getattr(results[0], name) for name in shared},
+        **results[0].model_dump(include=shared),
     )
     return result, history
 

@@ -4,10 +4,12 @@ import math
 import statistics
 import time
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
+import torch
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
@@ -70,17 +72,14 @@ class Result(BaseModel):
 
     @property
     def metrics(self) -> dict[str, float]:
-        r"""All scores of ``train``, ``val`` and ``test`` in one flat dict.
-
-        ``"test/mae"`` and ``"test/loss"`` are those of the network that :func:`fognn.load` returns:
-        at the best epoch, over all items. ``"test/mae/last/batches"`` names the epoch (``last`` or
-        ``best``) and what the metric is averaged over (``batches`` or ``items``). Few-shot images
-        also have ``"test/accuracy/best/interval"``, the half-width of the 95 % interval.
-        """
+        r"""All scores in one flat dict: ``"test/mae"`` and ``"test/loss"`` are those at the best
+        epoch, over all items; ``"test/mae/last/batches"`` names the epoch (``last`` or ``best``)
+        and what the metric is averaged over (``batches`` or ``items``). Few-shot images also have
+        ``"test/accuracy/best/interval"``, the half-width of the 95 % interval."""
         found: dict[str, float] = {}
         for split in ("train", "val", "test"):
+            name = f"{split}/{self.metric}"
             for at, scores in (getattr(self, split) or {}).items():
-                name = f"{split}/{self.metric}"
                 if at == "best":
                     found |= {name: scores["items"], f"{split}/loss": scores["loss"]}
                 found |= {f"{name}/{at}/{over}": scores[over] for over in scores if over != "loss"}
@@ -119,18 +118,43 @@ class Result(BaseModel):
         )
 
 
+@dataclass
+class State:
+    r"""The progress of a run."""
+
+    history: list[dict[str, Any]] = field(default_factory=list)  # the rows of metrics.csv
+    best_epoch: int = 0  # that of best.ckpt, from 1
+    stopped: str = ""  # why the training ended, see Result; empty if it has not
+    commits: list[str] = field(default_factory=list)  # of fognn, that trained the run
+
+    def to_dict(self) -> dict[str, Any]:
+        r"""Returns tensors and plain values, for a checkpoint."""
+        rows = pd.DataFrame(self.history)  # one tensor is saved much faster than its numbers
+        tensor = torch.tensor(rows.to_numpy(float))
+        return vars(self) | {"history": tensor, "names": list(rows.columns)}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "State":
+        r"""Builds the state from the result of :meth:`to_dict`."""
+        rows = pd.DataFrame(content["history"].numpy(), columns=content["names"])
+        history = rows.astype({"epoch": int}).to_dict("records")
+        return cls(history, content["best_epoch"], content["stopped"], content["commits"])
+
+    def is_best(self, metric: str) -> bool:
+        r"""Returns whether the last epoch has the best validation metric over items so far."""
+        *before, last = (row[f"val_{metric}_items"] for row in self.history)
+        finite = [value for value in before if math.isfinite(value)]
+        lower = metric in LOWER_IS_BETTER
+        return not finite or (last < min(finite) if lower else last > max(finite))
+
+
 def summarise(
-    config: Config,
-    folder: Path,
-    history: list[dict[str, Any]],
-    best_epoch: int,
-    test: Scores | None,
-    **rest: Any,
+    config: Config, folder: Path, state: State, test: Scores | None, **rest: Any
 ) -> Result:
     r"""Builds a result from the epochs, the scores of the test split, and its other fields."""
     metric = config.training.metric
-    rows = {"last": history[-1], "best": history[best_epoch - 1]}
-    seconds = [sum(row[name] for name in TIMES) for row in history]
+    rows = {"last": state.history[-1], "best": state.history[state.best_epoch - 1]}
+    seconds = [sum(row[name] for name in TIMES) for row in state.history]
     return Result(
         folder=folder,
         data=config.data.name,
@@ -138,8 +162,9 @@ def summarise(
         seed=config.seed,
         metric=metric,
         higher_is_better=metric not in LOWER_IS_BETTER,
-        epochs=len(history),
-        best_epoch=best_epoch,
+        epochs=len(state.history),
+        best_epoch=state.best_epoch,
+        stopped=state.stopped,
         seconds_per_epoch=statistics.median(seconds),
         seconds=sum(seconds),
         train={at: epoch_scores(row, metric, "train") for at, row in rows.items()},
@@ -147,7 +172,7 @@ def summarise(
         test=test,
         peak_memory=peak_memory(rest["device"]),
         majority_class=test is not None and "majority" in test["best"],
-        **(environment() | rest),
+        **(environment() | {"commit": ", ".join(state.commits) or None} | rest),
     )
 
 
@@ -169,11 +194,9 @@ class RunFolder(AbstractContextManager["RunFolder"]):
             self.lock.acquire(timeout=0)
         except Timeout as error:
             raise TrainingError(f"{path} is in use: another process trains in it") from error
-        # Temporary files of a process that was killed while it wrote.
-        for left in path.glob(".tmp-*"):
+        old = [path / name for name in _FILES if again]
+        for left in (*old, *path.glob(".tmp-*")):  # of a process that was killed while it wrote
             left.unlink(missing_ok=True)
-        for name in _FILES if again else ():
-            (path / name).unlink(missing_ok=True)
         if not self.config_file.exists():
             _write(self.config_file, config.to_yaml())
 
@@ -208,8 +231,7 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
     r"""Raises unless the folder is new, empty or the folder of this run; with :obj:`longer`, also
     of one with fewer epochs, unless the learning rates depend on their number."""
     if not (path / "config.yaml").exists():
-        for part in path.glob("*"):
-            # A run that was killed before it wrote its first file may have left some.
+        for part in path.glob("*"):  # a run that was killed at its start leaves .tmp- files
             if not part.name.startswith((".tmp-", ".lock")):
                 raise ValueError(
                     f"folder must be new, empty or of this run, got {str(path)!r}, which has "
@@ -217,9 +239,9 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
                 )
         return
     there = Config.read(path / "config.yaml")
-    extends = there.training.epochs < config.training.epochs and there.training.schedule != "cosine"
-    if longer and extends:
-        there = there.with_values({"training.epochs": config.training.epochs})
+    epochs = config.training.epochs
+    if longer and there.training.epochs < epochs and there.training.schedule != "cosine":
+        there = there.with_values({"training.epochs": epochs})
     if differences := there.differences(config):
         raise ValueError(
             f"folder {str(path)!r} holds another run ({'; '.join(differences[:4])}, in the folder "

@@ -24,8 +24,7 @@ from fognn.models import count_parameters
 from fognn.models.registry import new_model
 from fognn.nn import WithFOG
 from fognn.training.config import assignments
-from fognn.training.data import task_of
-from fognn.training.user_data import open_data
+from fognn.training.data import open_data, task_of
 
 SHORT: dict[str, Any] = {"epochs": 2, "threads": 1, "quiet": True, "rates": [0.01]}
 Fake = Callable[..., list[Run]]

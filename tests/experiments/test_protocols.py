@@ -13,9 +13,9 @@ from fognn.experiments.rows import name_of
 from fognn.experiments.tables import TABLES, plan, runs_of
 from fognn.models import list_models
 from fognn.training import TrainingConfig
-from fognn.training.checkpoint import untrained_model
 from fognn.training.config import assignments
 from fognn.training.data import PLAIN_ZINC, task_of
+from fognn.training.networks import untrained_model
 
 ROWS = rows()
 MODELS = [name for name in list_models() if not name.startswith("fewshot-")]

@@ -11,8 +11,8 @@ from fognn.experiments.rows import model_settings, name_of, rows_of
 from fognn.experiments.tables import TABLES, plan, run_folder, runs_of
 from fognn.models import TASKS, count_parameters, create_model, equal_size
 from fognn.nn import FOG, GATConv, GatedGCNConv, GCNConv, SAGEConv
-from fognn.training.checkpoint import untrained_model
 from fognn.training.data import task_of
+from fognn.training.networks import untrained_model
 
 ROWS = rows()
 CONTROLS = rows_of("controls")

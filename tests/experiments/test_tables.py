@@ -7,8 +7,8 @@ from fognn.experiments import config_of, protocol, rows
 from fognn.experiments.rows import get_row, rows_of
 from fognn.experiments.tables import TABLES, plan, run_folder
 from fognn.models import count_parameters
-from fognn.training.checkpoint import untrained_model
 from fognn.training.data import task_of
+from fognn.training.networks import untrained_model
 
 
 def slugs(table: str, **options: object) -> list[str]:

@@ -9,8 +9,8 @@ from fognn.experiments import protocol
 from fognn.models import create_model
 from fognn.nn import FOG
 from fognn.training import Config, ModelConfig
-from fognn.training.checkpoint import untrained_model
 from fognn.training.data import task_of
+from fognn.training.networks import untrained_model
 
 
 @pytest.mark.parametrize("name", ["gin+fog", "fog", "gcn"])

@@ -9,8 +9,8 @@ import torch
 from tiny_runs import tiny
 
 from fognn.models import TASKS
-from fognn.training import checkpoint as module
-from fognn.training.checkpoint import (
+from fognn.training import networks as module
+from fognn.training.networks import (
     read_checkpoint,
     rebuild,
     untrained_model,

@@ -10,8 +10,8 @@ from tiny_runs import molecules, open_split, tiny
 from fognn.data.graph_files import write_graphs
 from fognn.experiments import protocol
 from fognn.training import Result, evaluate, fit, load
-from fognn.training.checkpoint import State
 from fognn.training.config import Config
+from fognn.training.run_folder import State
 
 EVERY = [(split, at) for split in ("val", "test") for at in ("best", "last")]
 

@@ -8,7 +8,7 @@ import pytest
 
 from fognn.experiments import protocol
 from fognn.training import Config, Result, Stopped, fit, run
-from fognn.training.run_folder import RunFolder, read_metrics, summarise
+from fognn.training.run_folder import RunFolder, State, read_metrics, summarise
 
 # The mean curve is 20, 45.5, 45.5, 30.
 TABLE = [[20.0, 40.0 + n, 51.0 - n, 30.0] for n in range(1, 11)]
@@ -41,9 +41,10 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             place.write_metrics(history)
         scores = {"loss": 0.0, "batches": 1.0 * number, "items": 2.0 * number}
         test = {"last": scores, "best": scores} if options["test"] else None
-        rest = {"stopped": "epochs", "parameters": 99, "device": "cpu", "ranks": 1}
+        rest = {"parameters": 99, "device": "cpu", "ranks": 1}
+        state = State(history, 1, "epochs", ["abc"])
         # The fold's own best epoch is another one than that of the mean.
-        result = summarise(config, folder, history, 1, test, command="x", commit="abc", **rest)
+        result = summarise(config, folder, state, test, command="x", **rest)
         result.save()
         return result
 

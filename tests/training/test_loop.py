@@ -8,7 +8,7 @@ import torch
 from tiny_runs import metrics, tiny
 
 from fognn.training import Config, Stopped, TrainingError, fit, loop
-from fognn.training.checkpoint import read_checkpoint
+from fognn.training.networks import read_checkpoint
 
 
 def run(config: Config, folder: Path) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ import torch
 from tiny_runs import metrics, tiny
 
 from fognn.training import Config, Result, Stopped, fit, loop
-from fognn.training.checkpoint import read_checkpoint
+from fognn.training.networks import read_checkpoint
 from fognn.training.objective import forward_batch
 
 # A plateau that lowers the rate within the epochs, too.

@@ -12,8 +12,7 @@ from tiny_runs import metrics, open_split
 from fognn.data import FullGraphLoader, NeighborLoader
 from fognn.experiments import protocol
 from fognn.training import Config, Stopped, fit, loop
-from fognn.training.data import RunData, data_fingerprint, fingerprint
-from fognn.training.user_data import open_data
+from fognn.training.data import RunData, data_fingerprint, fingerprint, open_data
 
 NODES = 60
 

@@ -10,9 +10,9 @@ from tiny_runs import metrics, open_split, tiny
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from fognn.training import Config, Result, TrainingConfig, fit, loop
-from fognn.training.checkpoint import read_checkpoint
 from fognn.training.data import task_of
 from fognn.training.loop import cosine_factor
+from fognn.training.networks import read_checkpoint
 
 MODERN = {
     "training__optimizer": "adamw",

@@ -27,7 +27,7 @@ from fognn.training import (
     fit,
     load,
 )
-from fognn.training.checkpoint import untrained_model, write_checkpoint
+from fognn.training.networks import untrained_model, write_checkpoint
 
 SMALL = {"training.epochs": 1, "training.batch_size": 8, "model.channels": 8, "machine.threads": 1}
 SMILES = ["CCO", "C1CC1", "CC(=O)O", "C#N", "CCN", "COC", "CCC", "CCCC", "CF", "CBr", "CCl", "CS"]

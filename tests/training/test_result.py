@@ -8,7 +8,7 @@ import pytest
 from tiny_runs import tiny
 
 from fognn.training import Result
-from fognn.training.run_folder import summarise
+from fognn.training.run_folder import State, summarise
 
 METRIC = "balanced_accuracy"
 TEST = {
@@ -28,9 +28,9 @@ def row(epoch: int, seconds: float) -> dict[str, Any]:
 
 
 def result(folder: Path, test: Any = TEST, **values: Any) -> Result:
-    history = [row(1, 9.0), row(2, 1.0), row(3, 2.0)]
-    rest = {"stopped": "rate", "parameters": 1234567, "device": "cpu", "ranks": 2} | values
-    return summarise(tiny(seed=5), folder, history, 2, test, command="x", **rest)
+    state = State([row(1, 9.0), row(2, 1.0), row(3, 2.0)], 2, "rate")
+    rest = {"parameters": 1234567, "device": "cpu", "ranks": 2} | values
+    return summarise(tiny(seed=5), folder, state, test, command="x", **rest)
 
 
 def test_scores_are_those_of_their_epochs(tmp_path: Path) -> None:

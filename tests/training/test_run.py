@@ -11,7 +11,7 @@ from tiny_runs import metrics, tiny
 
 import fognn
 from fognn.training import Config, Result, fit
-from fognn.training.checkpoint import read_checkpoint
+from fognn.training.networks import read_checkpoint
 
 
 def config(ranks: int, epochs: int) -> Config:

@@ -16,10 +16,9 @@ from fognn.data.molecules import ATOM_COLUMNS, BOND_COLUMNS
 from fognn.experiments import protocol
 from fognn.models import Task
 from fognn.training import DataConfig, Result, evaluate, fit
-from fognn.training.checkpoint import untrained_model
-from fognn.training.data import task_of
+from fognn.training.data import is_user_data, open_data, task_of, user_objective
+from fognn.training.networks import untrained_model
 from fognn.training.objective import forward_batch
-from fognn.training.user_data import is_user_data, open_data, user_objective, user_task
 
 SMALL: dict[str, Any] = {
     "epochs": 2, "batch_size": 8, "threads": 1, "quiet": True, "model.channels": 8,
@@ -65,7 +64,7 @@ def changed(**values: Any) -> list[Data]:
 def test_the_task_and_the_objective(values: dict[str, Any], expected: Task, metric: str) -> None:
     data = open_user_data(changed(**values))
     config = DataConfig(data.name)
-    found = user_task(config, data).to_dict()
+    found = task_of(config, data).to_dict()
     assert (found.pop("mean", None) is None) == (found.pop("std", None) is None)
     assert found.pop("readout", "mean") == "mean"
     assert found == expected.to_dict()
@@ -77,7 +76,7 @@ def test_molecules_have_all_atoms_and_standardised_values(tmp_path: Path) -> Non
     (tmp_path / "a.csv").write_text("\n".join(["smiles,y", *lines]))
     config = DataConfig(str(tmp_path / "a.csv"), target="y")
     data = open_data(config)
-    task = user_task(config, data)
+    task = task_of(config, data)
     y = data.targets_of(data.splits()["train"])
     assert (task.node_tokens, task.edge_tokens) == (ATOM_COLUMNS, BOND_COLUMNS)
     assert (task.mean, task.std) == ((pytest.approx(y.mean()),), (pytest.approx(y.std(0, False)),))
@@ -166,6 +165,8 @@ def test_a_split_with_one_class_is_judged_by_accuracy(tmp_path: Path) -> None:
     graph.y[graph.val_mask] = 0
     result = fognn.train(graph, "gcn", folder=tmp_path / "a", **SMALL)
     assert result.metric == "accuracy"
+    log = (result.folder / "log.txt").read_text()
+    assert "accuracy and not ROC-AUC, because the val split has only one class" in log
     with pytest.raises(ValueError, match=r"training\.metric must be accuracy"):
         fognn.train(graph, "gcn", folder=tmp_path / "b", metric="roc_auc", **SMALL)
 

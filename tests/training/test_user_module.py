@@ -10,7 +10,7 @@ from tiny_runs import molecules
 from torch_geometric.nn import GCNConv, global_mean_pool
 
 import fognn
-from fognn.training.user_module import module_name
+from fognn.training.networks import module_name
 
 SMALL: dict[str, Any] = {"epochs": 2, "batch_size": 8, "threads": 1, "quiet": True}
 SOURCE = """
