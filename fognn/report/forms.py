@@ -25,6 +25,7 @@ _LATEX = str.maketrans(
     }
 )
 _SCRIPT = "plotly.min.js"
+_MENU = {"index": "overview", "compare": "other data", "runs": "other runs"}
 
 
 def capital(text: str) -> str:
@@ -109,10 +110,11 @@ def write_pages(output: str | Path, pages: Iterable[tuple[str, str, dict[str, An
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    menu = {name: _MENU.get(name, name) for name, *_ in pages}
     files = {_SCRIPT: get_plotlyjs()}
     for name, template, context in pages:
         page = templates.get_template(f"{template}.html")
-        files[f"{name}.html"] = page.render(context, here=name, version=__version__)
+        files[f"{name}.html"] = page.render(context, here=name, menu=menu, version=__version__)
     for name, text in files.items():
         with write_whole(output / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
