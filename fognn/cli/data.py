@@ -35,12 +35,15 @@ def data(
     """
     from fognn.data.catalog import dataset_info
     from fognn.report.data import report_dataset, report_datasets, report_user_data
+    from fognn.report.drawings import check_picture
     from fognn.training.config import DataConfig
     from fognn.training.user_data import is_user_data
 
     if name is None:
         print(report_datasets(data_folder))
         return
+    if output is not None:
+        check_picture(output)
     if is_user_data(DataConfig(name)):
         if split is not None:
             raise BadParameter("--split is for the paper's datasets")

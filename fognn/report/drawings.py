@@ -1,7 +1,6 @@
 r"""A picture of a few graphs, molecules or images of a dataset."""
 
-import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from fognn.utils.files import write_whole
 
 _COUNT, _COLUMNS = 8, 4  # items of a picture, graphs side by side
 _MOST_ATOMS = 500  # RDKit takes minutes to place some thousands of atoms in rings
+Save = Callable[[Path], Any]  # writes a picture to a file
 
 
 def check_picture(path: Path) -> None:
@@ -31,21 +31,21 @@ def draw(path: Path, kind: str, title: str, dataset: Any) -> None:
     chosen = torch.randperm(count, generator=generator)[:_COUNT].sort().values.tolist()
     if isinstance(dataset, ImageSet):
         members = [(dataset.labels == label).nonzero()[:_COUNT, 0] for label in chosen]
-        picture = _images(title, [dataset.read(some) for some in members])
+        save = _images(title, [dataset.read(some) for some in members])
     else:
         graphs, captions = [dataset[number] for number in chosen], [f"graph {n:,}" for n in chosen]
         for number, graph in enumerate(graphs):
             if graph.get("y") is not None and graph.y.numel() == 1:
                 captions[number] += f", y = {graph.y.item():.4g}"
         if kind == "molecule":
-            picture = _molecules(graphs, captions)
+            save = _molecules(graphs, captions)
         else:
-            picture = _graphs(kind, title, graphs, captions)
+            save = _graphs(kind, title, graphs, captions)
     with write_whole(path) as temporary:
-        temporary.write_bytes(picture)
+        save(temporary)
 
 
-def _molecules(graphs: Sequence[Data], captions: Sequence[str]) -> bytes:
+def _molecules(graphs: Sequence[Data], captions: Sequence[str]) -> Save:
     try:
         from rdkit import Chem as chem  # noqa: N813
         from rdkit.Chem.Draw import MolsToGridImage
@@ -54,10 +54,8 @@ def _molecules(graphs: Sequence[Data], captions: Sequence[str]) -> bytes:
 
     found = [_molecule(graph, chem) for graph in graphs]
     drawn = [one if one.GetNumAtoms() <= _MOST_ATOMS else chem.Mol() for one in found]
-    image = MolsToGridImage(
-        drawn, molsPerRow=_COLUMNS, subImgSize=(400, 360), legends=captions, returnPNG=False
-    )
-    return _png(lambda file: image.save(file, format="png"))
+    looks = {"molsPerRow": _COLUMNS, "subImgSize": (400, 360), "returnPNG": False}
+    return MolsToGridImage(drawn, legends=captions, **looks).save
 
 
 def _molecule(graph: Data, chem: Any) -> Any:
@@ -84,7 +82,7 @@ def _molecule(graph: Data, chem: Any) -> Any:
     return molecule.GetMol()
 
 
-def _graphs(kind: str, title: str, graphs: Sequence[Data], captions: Sequence[str]) -> bytes:
+def _graphs(kind: str, title: str, graphs: Sequence[Data], captions: Sequence[str]) -> Save:
     import networkx as nx
 
     figure, axes = _figure(title, -(-len(graphs) // _COLUMNS), _COLUMNS, 3.2)
@@ -105,17 +103,17 @@ def _graphs(kind: str, title: str, graphs: Sequence[Data], captions: Sequence[st
             tour = graph.edge_index[:, graph.y == 1].t().tolist()
             nx.draw_networkx_edges(net, place, tour, ax=axis, width=1.3, edge_color="#D55E00")
         axis.set_title(caption, fontsize=9)
-    return _png(figure.savefig)
+    return figure.savefig
 
 
-def _images(title: str, classes: Sequence[torch.Tensor]) -> bytes:
+def _images(title: str, classes: Sequence[torch.Tensor]) -> Save:
     r"""Draws a row for each class."""
     figure, axes = _figure(title, len(classes), max(map(len, classes)), 1.3)
     for row, images in zip(axes, classes, strict=True):
         for axis, image in zip(row, images, strict=False):
             # Ink is 1 where there is one channel, and ink is dark.
             axis.imshow(image.permute(1, 2, 0).squeeze(-1).clamp(0, 1), cmap="gray_r")
-    return _png(figure.savefig)
+    return figure.savefig
 
 
 def _figure(title: str, rows: int, columns: int, size: float) -> tuple[Any, Any]:
@@ -129,9 +127,3 @@ def _figure(title: str, rows: int, columns: int, size: float) -> tuple[Any, Any]
     for axis in axes.flat:
         axis.set_axis_off()
     return figure, axes
-
-
-def _png(save: Any) -> bytes:
-    buffer = io.BytesIO()
-    save(buffer)
-    return buffer.getvalue()
