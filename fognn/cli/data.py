@@ -34,8 +34,7 @@ def data(
       fognn data graphs.npz
     """
     from fognn.data.catalog import dataset_info
-    from fognn.report.data import report_dataset, report_datasets, report_user_data
-    from fognn.report.drawings import check_picture
+    from fognn.report.data import check_picture, report_dataset, report_datasets, report_user_data
     from fognn.training.config import DataConfig
     from fognn.training.user_data import is_user_data
 

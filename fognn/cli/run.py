@@ -70,20 +70,19 @@ def train(
 
     if imported is not None:
         import_file(imported)
-    with options.exit_if_stopped():
-        result = run(
-            data,
-            model,
-            seed,
-            folder,
-            recipe=recipe,
-            config=config,
-            logger=logger,
-            quiet=quiet,
-            again=again,
-            command=shlex.join(["fognn", *sys.argv[1:]]),
-            **settings,
-        )
+    result = run(
+        data,
+        model,
+        seed,
+        folder,
+        recipe=recipe,
+        config=config,
+        logger=logger,
+        quiet=quiet,
+        again=again,
+        command=shlex.join(["fognn", *sys.argv[1:]]),
+        **settings,
+    )
     if rank() == 0:  # under torchrun, only one process prints
         print(f"{result}\n{result.folder}")
 
@@ -218,24 +217,23 @@ def compare(
 
     if output is not None:
         check_output(output)  # before hours of training
-    with options.exit_if_stopped():
-        result = compare_networks(
-            data,
-            [host.strip() for host in hosts.split(",")],
-            seeds,
-            budget,
-            rates=options.numbers("compare: rates", rates),
-            name=name,
-            workers=options.count_of(workers),
-            ray=ray,
-            shared=shared,
-            runs=runs,
-            results=results,
-            import_file=imported,
-            quiet=quiet,
-            command=shlex.join(["fognn", *sys.argv[1:]]),
-            **settings,
-        )
+    result = compare_networks(
+        data,
+        [host.strip() for host in hosts.split(",")],
+        seeds,
+        budget,
+        rates=options.numbers("compare: rates", rates),
+        name=name,
+        workers=options.count_of(workers),
+        ray=ray,
+        shared=shared,
+        runs=runs,
+        results=results,
+        import_file=imported,
+        quiet=quiet,
+        command=shlex.join(["fognn", *sys.argv[1:]]),
+        **settings,
+    )
     print(result)
     if not len(result.frame):
         raise Exit(1)
