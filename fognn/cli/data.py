@@ -46,8 +46,8 @@ def data(
     if is_user_data(DataConfig(name)):
         if split is not None:
             raise BadParameter("--split is for the paper's datasets")
-        columns = (smiles_column, target_column, skip_bad)
-        lines = report_user_data(name, *columns, data_folder, output)
+        columns = {"smiles": smiles_column, "target": target_column, "skip_bad": skip_bad}
+        lines = report_user_data(name, columns | {"folder": data_folder}, output)
     else:
         lines = report_dataset(dataset_info(name), split, data_folder, output)
     for line in lines:

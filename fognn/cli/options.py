@@ -131,9 +131,10 @@ def setting_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_options
 
 
-def count_of(workers: str) -> Any:
-    r"""Returns the number of workers, or the text."""
-    return int(workers) if workers.isdigit() else workers
+def machines(workers: str, ray: str | None, shared: bool) -> dict[str, Any]:
+    r"""Returns the arguments that say where runs are trained."""
+    count = int(workers) if workers.isdigit() else workers
+    return {"workers": count, "ray": ray, "shared": shared}
 
 
 def numbers(name: str, text: str | None) -> list[float] | None:

@@ -78,12 +78,10 @@ def reproduce(
         planned,
         runs,
         results,
-        options.count_of(workers),
-        ray,
-        quiet,
+        quiet=quiet,
         settings=settings,
-        shared=shared,
         command=shlex.join(["fognn", *sys.argv[1:]]),
+        **options.machines(workers, ray, shared),
     )
     for choice in summary.choices:
         print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")

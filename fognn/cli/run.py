@@ -155,22 +155,15 @@ def predict(
     from fognn.training.prediction import evaluate
     from fognn.training.prediction import predict as predict_run
 
+    how: dict[str, Any] = {"checkpoint": checkpoint, "batch_size": batch_size}
+    how |= {"device": device, "data": data_folder}
     if split is not None:
-        scores = evaluate(run, split, checkpoint, device, None, data_folder, batch_size)
+        scores = evaluate(run, split, **how)
         for name, value in scores.items():
             print(f"{split}_{name}: {value:.6g}")
     if output is not None:
-        found = predict_run(
-            run,
-            source,
-            split=split,
-            checkpoint=checkpoint,
-            smiles_column=smiles_column,
-            skip_bad=skip_bad or None,
-            batch_size=batch_size,
-            device=device,
-            data=data_folder,
-        )
+        how |= {"smiles_column": smiles_column, "skip_bad": skip_bad or None}
+        found = predict_run(run, source, split=split, **how)
         found.to_csv(output)
         print(f"{output}: {len(found):,} predictions")
 
@@ -224,14 +217,12 @@ def compare(
         budget,
         rates=options.numbers("compare: rates", rates),
         name=name,
-        workers=options.count_of(workers),
-        ray=ray,
-        shared=shared,
         runs=runs,
         results=results,
         import_file=imported,
         quiet=quiet,
         command=shlex.join(["fognn", *sys.argv[1:]]),
+        **options.machines(workers, ray, shared),
         **settings,
     )
     print(result)

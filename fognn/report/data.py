@@ -24,7 +24,7 @@ _MOST_ATOMS = 500  # RDKit takes minutes to place some thousands of atoms in rin
 Save = Callable[[Path], Any]  # writes a picture to a file
 
 
-def report_datasets(data: str | Path | None = None) -> str:
+def report_datasets(data: Path | None) -> str:
     r"""Returns the table of all datasets, and whether they are here."""
     header = ("name", "task", "size", "licence", "source", "here?")
     rows = [(e.name, e.task, e.size, e.licence, e.origin, where(e, data)) for e in CATALOG]
@@ -32,10 +32,7 @@ def report_datasets(data: str | Path | None = None) -> str:
 
 
 def report_dataset(
-    entry: DatasetInfo,
-    split: str | None = None,
-    data: str | Path | None = None,
-    picture: Path | None = None,
+    entry: DatasetInfo, split: str | None, data: Path | None, picture: Path | None
 ) -> Iterator[str]:
     r"""Gives the statistics of a dataset beside the published ones, and draws some of it."""
     known = entry.splits or ("all",)
@@ -59,25 +56,16 @@ def report_dataset(
         yield f"drawn: {picture}"
 
 
-def report_user_data(
-    name: str,
-    smiles_column: str = "smiles",
-    target_column: str | None = None,
-    skip_bad: bool = False,
-    data: str | Path | None = None,
-    picture: Path | None = None,
-) -> Iterator[str]:
-    r"""Describes the user's data, and draws some of the graphs."""
+def report_user_data(name: str, how: dict[str, Any], picture: Path | None) -> Iterator[str]:
+    r"""Describes the user's data, opened with the arguments :obj:`how`, and draws some graphs."""
     found: dict[str, Any]
-    if is_csv(name) and target_column is None:
-        table = read_molecules(name, smiles_column, skip_bad=skip_bad)
+    if is_csv(name) and how["target"] is None:
+        table = read_molecules(name, how["smiles"], skip_bad=how["skip_bad"])
         graphs, found = table.graphs, dict(statistics(count(table.graphs)))
         yield from (f"skipped line {bad.line}: {bad.reason}" for bad in table.bad)
         yield "--target-column names the column to learn, which is then described, too"
     else:
-        opened = open_user_data(
-            name, smiles=smiles_column, target=target_column, skip_bad=skip_bad, folder=data
-        )
+        opened = open_user_data(name, **how)
         found = describe(opened)
         graphs = [copy(graph) for graph in opened.graphs]
         for graph, text in zip(graphs, opened.smiles, strict=False):

@@ -40,14 +40,9 @@ def text_table(
     lines = [list(header), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
-    aligned = [
-        [
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        for line in lines
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in aligned)
+    signs = [">" if column in right else "<" for column in range(len(widths))]
+    form = "  ".join(f"{{:{sign}{width}}}" for sign, width in zip(signs, widths, strict=True))
+    return "\n".join(form.format(*line).rstrip() for line in lines)
 
 
 @dataclass(frozen=True)
@@ -77,10 +72,8 @@ class Table:
             table = [f"| {' | '.join(line)} |" for line in [head, marks, *body]]
             below = _markdown(" ".join(self.notes))
             return "\n".join([f"**{_markdown(self.title)}**", "", *table, "", below])
-        notes = [fill(note, _WIDTH) for note in self.notes]
-        return "\n".join(
-            [self.title, "", text_table(self.header, self.rows, self.right), "", *notes]
-        )
+        text = text_table(self.header, self.rows, self.right)
+        return "\n".join([self.title, "", text, "", *(fill(note, _WIDTH) for note in self.notes)])
 
 
 def _markdown(text: str) -> str:

@@ -52,19 +52,13 @@ def report_table(
         difference = TABLES[table].difference if minus is None else f"row - {minus}"
         if form == "csv":
             return _table_csv(frame, difference)
-        found = paper_tables(frame, at, over, difference)
+        found = paper_tables(frame, difference)
     return "\n\n".join(one.to(form) for one in found)
 
 
-def paper_tables(
-    frame: pd.DataFrame,
-    at: str | None = None,
-    over: str | None = None,
-    difference: str | None = None,
-) -> list[Table]:
+def paper_tables(frame: pd.DataFrame, difference: str | None = None) -> list[Table]:
     r"""Returns a table for each dataset of a table of the paper, or of our own."""
     about = TABLES[frame["table"].iloc[0]]
-    at, over = at or about.at, over or about.over
     difference = difference or about.difference
     found = []
     for data, part in frame.groupby("data", sort=False):
@@ -77,7 +71,7 @@ def paper_tables(
         title = f"{figures}; not in the paper."
         if about.number is not None:
             title = f"Table {about.number} of the paper, {figures}."
-        notes = _notes(lines, at, over, numbers, difference)
+        notes = _notes(lines, numbers, difference)
         found.append(Table(title, header, cells, notes, range(1, len(header))))
     return found
 
@@ -179,11 +173,7 @@ _EPISODES = (
 
 
 def _notes(
-    lines: Sequence[Any],
-    at: str,
-    over: str,
-    numbers: Mapping[tuple[str, ...], str],
-    difference: str,
+    lines: Sequence[Any], numbers: Mapping[tuple[str, ...], str], difference: str
 ) -> list[str]:
     r"""Returns sentences: which figure is shown, over what, what is ours, and what limits it."""
     measured = [line for line in lines if line.entries]
@@ -191,7 +181,9 @@ def _notes(
         return [f"Nothing is measured yet: see fognn reproduce {lines[0].table} --help."]
     papers = [get_row(line.row) for line in lines]
     notes = []
-    if any(entry.result["test"] for line in measured for entry in line.entries):
+    tested = [line.figure for line in measured if line.figure.startswith("test")]
+    if tested:
+        _, at, over = tested[0].split(".")
         notes.append(f"Here: on the test split at {_EPOCHS[at]}, {_AVERAGES[over]}.")
     fractions = sorted({paper.fraction for paper in papers if paper.fraction})
     if fractions:
@@ -252,9 +244,9 @@ def comparisons_table(frames: Mapping[str, pd.DataFrame]) -> Table:
     difference."""
     cells = []
     for name, frame in frames.items():
-        lines: list[Any] = list(frame.itertuples())
-        known = {line.network: line for line in lines}
-        cells += [[name, *_compared(known[line.host], line)] for line in lines if line.host]
+        lines: dict[str, Any] = {line.network: line for line in frame.itertuples()}
+        pairs = [(lines[line.host], line) for line in lines.values() if line.host]
+        cells += [[name, *_compared(host, fog)] for host, fog in pairs]
     notes = [
         "The test split at the best validation epoch, mean ± standard deviation; higher is better "
         "for accuracy and ROC-AUC, lower for MAE and RMSE. The difference is between runs of the "
