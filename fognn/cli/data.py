@@ -34,18 +34,20 @@ def data(
       fognn data graphs.npz
     """
     from fognn.data.catalog import dataset_info
-    from fognn.report.data import report_dataset, report_datasets, report_user_data
+    from fognn.report.data import check_picture, report_dataset, report_datasets, report_user_data
     from fognn.training.config import DataConfig
     from fognn.training.data import is_user_data
 
     if name is None:
         print(report_datasets(data_folder))
         return
+    if output is not None:
+        check_picture(output)
     if is_user_data(DataConfig(name)):
         if split is not None:
             raise BadParameter("--split is for the paper's datasets")
-        columns = (smiles_column, target_column, skip_bad)
-        lines = report_user_data(name, *columns, data_folder, output)
+        columns = {"smiles": smiles_column, "target": target_column, "skip_bad": skip_bad}
+        lines = report_user_data(name, columns | {"folder": data_folder}, output)
     else:
         lines = report_dataset(dataset_info(name), split, data_folder, output)
     for line in lines:

@@ -4,16 +4,29 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Exit, Option, Typer
+from typer.core import TyperGroup
 
 from fognn.utils.errors import FognnError, Stopped
 
+
+class _Commands(TyperGroup):
+    r"""Ends a command with exit code 130 and one line if a run was interrupted."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Stopped as stop:
+            print("fognn:", stop, file=sys.stderr)
+            raise Exit(130) from stop
+
+
 app = Typer(
+    cls=_Commands,
     help="Second-order message passing on graphs.\n\nExample: fognn data zinc",
     no_args_is_help=True,
     add_completion=False,
@@ -118,19 +131,10 @@ def setting_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_options
 
 
-@contextmanager
-def exit_if_stopped() -> Iterator[None]:
-    r"""Ends the command with exit code 130 and a line if a run was interrupted."""
-    try:
-        yield
-    except Stopped as stop:
-        print("fognn:", stop, file=sys.stderr)
-        raise Exit(130) from stop
-
-
-def count_of(workers: str) -> Any:
-    r"""Returns the number of workers, or the text."""
-    return int(workers) if workers.isdigit() else workers
+def machines(workers: str, ray: str | None, shared: bool) -> dict[str, Any]:
+    r"""Returns the arguments that say where runs are trained."""
+    count = int(workers) if workers.isdigit() else workers
+    return {"workers": count, "ray": ray, "shared": shared}
 
 
 def numbers(name: str, text: str | None) -> list[float] | None:

@@ -74,18 +74,15 @@ def reproduce(
     if dry_run:
         print(commands(planned, runs, results, settings))
         return
-    with options.exit_if_stopped():
-        summary = train_runs(
-            planned,
-            runs,
-            results,
-            options.count_of(workers),
-            ray,
-            quiet,
-            settings=settings,
-            shared=shared,
-            command=shlex.join(["fognn", *sys.argv[1:]]),
-        )
+    summary = train_runs(
+        planned,
+        runs,
+        results,
+        quiet=quiet,
+        settings=settings,
+        command=shlex.join(["fognn", *sys.argv[1:]]),
+        **options.machines(workers, ray, shared),
+    )
     for choice in summary.choices:
         print(f"{choice.label}: lr {choice.lr:g}, weight decay {choice.weight_decay:g}")
     print(summary)

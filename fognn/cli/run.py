@@ -70,20 +70,19 @@ def train(
 
     if imported is not None:
         import_file(imported)
-    with options.exit_if_stopped():
-        result = run(
-            data,
-            model,
-            seed,
-            folder,
-            recipe=recipe,
-            config=config,
-            logger=logger,
-            quiet=quiet,
-            again=again,
-            command=shlex.join(["fognn", *sys.argv[1:]]),
-            **settings,
-        )
+    result = run(
+        data,
+        model,
+        seed,
+        folder,
+        recipe=recipe,
+        config=config,
+        logger=logger,
+        quiet=quiet,
+        again=again,
+        command=shlex.join(["fognn", *sys.argv[1:]]),
+        **settings,
+    )
     if rank() == 0:  # under torchrun, only one process prints
         print(f"{result}\n{result.folder}")
 
@@ -156,22 +155,15 @@ def predict(
     from fognn.training.prediction import evaluate
     from fognn.training.prediction import predict as predict_run
 
+    how: dict[str, Any] = {"checkpoint": checkpoint, "batch_size": batch_size}
+    how |= {"device": device, "data": data_folder}
     if split is not None:
-        scores = evaluate(run, split, checkpoint, device, None, data_folder, batch_size)
+        scores = evaluate(run, split, **how)
         for name, value in scores.items():
             print(f"{split}_{name}: {value:.6g}")
     if output is not None:
-        found = predict_run(
-            run,
-            source,
-            split=split,
-            checkpoint=checkpoint,
-            smiles_column=smiles_column,
-            skip_bad=skip_bad or None,
-            batch_size=batch_size,
-            device=device,
-            data=data_folder,
-        )
+        how |= {"smiles_column": smiles_column, "skip_bad": skip_bad or None}
+        found = predict_run(run, source, split=split, **how)
         found.to_csv(output)
         print(f"{output}: {len(found):,} predictions")
 
@@ -218,24 +210,21 @@ def compare(
 
     if output is not None:
         check_output(output)  # before hours of training
-    with options.exit_if_stopped():
-        result = compare_networks(
-            data,
-            [host.strip() for host in hosts.split(",")],
-            seeds,
-            budget,
-            rates=options.numbers("compare: rates", rates),
-            name=name,
-            workers=options.count_of(workers),
-            ray=ray,
-            shared=shared,
-            runs=runs,
-            results=results,
-            import_file=imported,
-            quiet=quiet,
-            command=shlex.join(["fognn", *sys.argv[1:]]),
-            **settings,
-        )
+    result = compare_networks(
+        data,
+        [host.strip() for host in hosts.split(",")],
+        seeds,
+        budget,
+        rates=options.numbers("compare: rates", rates),
+        name=name,
+        runs=runs,
+        results=results,
+        import_file=imported,
+        quiet=quiet,
+        command=shlex.join(["fognn", *sys.argv[1:]]),
+        **options.machines(workers, ray, shared),
+        **settings,
+    )
     print(result)
     if not len(result.frame):
         raise Exit(1)

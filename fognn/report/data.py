@@ -1,20 +1,30 @@
-r"""The output of ``fognn data``: all datasets, one dataset of the paper, or the user's data."""
+r"""The output of ``fognn data``: all datasets, one dataset of the paper, or the user's data; and
+pictures of a few of its graphs, molecules or images."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch_geometric.data import Data
+from torch_geometric.utils import to_networkx, to_rdmol
+
 from fognn.data.catalog import CATALOG, DatasetInfo, where
-from fognn.data.molecules import is_csv, read_molecules
+from fognn.data.images import ImageSet
+from fognn.data.molecules import ATOM_COLUMNS, ATOMS, is_csv, read_molecules
 from fognn.data.opening import open_user_data
 from fognn.data.pyg_datasets import PREFIX
 from fognn.data.statistics import count, describe, joined, statistics
-from fognn.report.drawings import check_picture, draw
 from fognn.report.forms import text_table
+from fognn.utils.files import write_whole
+
+_COUNT, _COLUMNS = 8, 4  # items of a picture, graphs side by side
+_MOST_ATOMS = 500  # RDKit takes minutes to place some thousands of atoms in rings
+Save = Callable[[Path], Any]  # writes a picture to a file
 
 
-def report_datasets(data: str | Path | None = None) -> str:
+def report_datasets(data: Path | None) -> str:
     r"""Returns the table of all datasets, and whether they are here."""
     header = ("name", "task", "size", "licence", "source", "here?")
     rows = [(e.name, e.task, e.size, e.licence, e.origin, where(e, data)) for e in CATALOG]
@@ -22,14 +32,9 @@ def report_datasets(data: str | Path | None = None) -> str:
 
 
 def report_dataset(
-    entry: DatasetInfo,
-    split: str | None = None,
-    data: str | Path | None = None,
-    picture: Path | None = None,
+    entry: DatasetInfo, split: str | None, data: Path | None, picture: Path | None
 ) -> Iterator[str]:
     r"""Gives the statistics of a dataset beside the published ones, and draws some of it."""
-    if picture is not None:
-        check_picture(picture)
     known = entry.splits or ("all",)
     if split is not None and split not in known:
         raise ValueError(f"split of {entry.name} must be one of {', '.join(known)}, got {split!r}")
@@ -51,27 +56,16 @@ def report_dataset(
         yield f"drawn: {picture}"
 
 
-def report_user_data(
-    name: str,
-    smiles_column: str = "smiles",
-    target_column: str | None = None,
-    skip_bad: bool = False,
-    data: str | Path | None = None,
-    picture: Path | None = None,
-) -> Iterator[str]:
-    r"""Describes the user's data, and draws some of the graphs."""
-    if picture is not None:
-        check_picture(picture)
+def report_user_data(name: str, how: dict[str, Any], picture: Path | None) -> Iterator[str]:
+    r"""Describes the user's data, opened with the arguments :obj:`how`, and draws some graphs."""
     found: dict[str, Any]
-    if is_csv(name) and target_column is None:
-        table = read_molecules(name, smiles_column, skip_bad=skip_bad)
+    if is_csv(name) and how["target"] is None:
+        table = read_molecules(name, how["smiles"], skip_bad=how["skip_bad"])
         graphs, found = table.graphs, dict(statistics(count(table.graphs)))
         yield from (f"skipped line {bad.line}: {bad.reason}" for bad in table.bad)
         yield "--target-column names the column to learn, which is then described, too"
     else:
-        opened = open_user_data(
-            name, smiles=smiles_column, target=target_column, skip_bad=skip_bad, folder=data
-        )
+        opened = open_user_data(name, **how)
         found = describe(opened)
         graphs = [copy(graph) for graph in opened.graphs]
         for graph, text in zip(graphs, opened.smiles, strict=False):
@@ -87,9 +81,7 @@ def report_user_data(
 
 def statistics_rows(found: dict[str, Any]) -> list[list[str]]:
     r"""Returns a row of texts for each statistic of :func:`fognn.data.statistics.describe`."""
-    return [
-        [key, value if isinstance(value, str) else _number(value)] for key, value in found.items()
-    ]
+    return [[key, v if isinstance(v, str) else _number(v)] for key, v in found.items()]
 
 
 def _number(value: float, digits: int = 4) -> str:
@@ -114,3 +106,118 @@ def _table(
                 row.append(f"{float(printed):,.{digits}f}" if printed else "")
         rows.append(row)
     return header, rows
+
+
+# --- pictures ---
+
+
+def check_picture(path: Path) -> None:
+    r"""Raises unless a file is a picture by its suffix."""
+    if path.suffix.lower() != ".png":
+        raise ValueError(f"output must end in .png, got {str(path)!r}")
+
+
+def draw(path: Path, kind: str, title: str, dataset: Any) -> None:
+    r"""Draws some graphs of a dataset, or some images of some of its classes, to a .png file; the
+    same ones each time."""
+    generator = torch.Generator().manual_seed(0)
+    count = len(dataset.classes) if isinstance(dataset, ImageSet) else len(dataset)
+    chosen = torch.randperm(count, generator=generator)[:_COUNT].sort().values.tolist()
+    if isinstance(dataset, ImageSet):
+        members = [(dataset.labels == label).nonzero()[:_COUNT, 0] for label in chosen]
+        save = _images(title, [dataset.read(some) for some in members])
+    else:
+        graphs, captions = [dataset[number] for number in chosen], [f"graph {n:,}" for n in chosen]
+        for number, graph in enumerate(graphs):
+            if graph.get("y") is not None and graph.y.numel() == 1:
+                captions[number] += f", y = {graph.y.item():.4g}"
+        if kind == "molecule":
+            save = _molecules(graphs, captions)
+        else:
+            save = _graphs(kind, title, graphs, captions)
+    with write_whole(path) as temporary:
+        save(temporary)
+
+
+def _molecules(graphs: Sequence[Data], captions: Sequence[str]) -> Save:
+    try:
+        from rdkit import Chem as chem  # noqa: N813
+        from rdkit.Chem.Draw import MolsToGridImage
+    except ImportError as error:
+        raise ImportError('drawings need RDKit: pip install "fognn[chem]"') from error
+
+    found = [_molecule(graph, chem) for graph in graphs]
+    drawn = [one if one.GetNumAtoms() <= _MOST_ATOMS else chem.Mol() for one in found]
+    looks = {"molsPerRow": _COLUMNS, "subImgSize": (400, 360), "returnPNG": False}
+    return MolsToGridImage(drawn, legends=captions, **looks).save
+
+
+def _molecule(graph: Data, chem: Any) -> Any:
+    r"""Returns the molecule of a graph with SMILES, PyG's atom features or the tokens of ZINC."""
+    if graph.get("smiles") is not None:
+        return chem.MolFromSmiles(graph.smiles)
+    if graph.x.dim() == 2 and graph.x.size(1) == len(ATOM_COLUMNS):
+        return to_rdmol(graph)
+    molecule = chem.RWMol()
+    for token in graph.x.flatten().tolist():
+        symbol, *rest = ATOMS[token].split()
+        atom = chem.Atom(symbol)
+        for part in rest:
+            if part.startswith("H"):
+                atom.SetNumExplicitHs(int(part[1:]))
+            else:
+                atom.SetFormalCharge(1 if part == "+" else -1)
+        molecule.AddAtom(atom)
+    for (u, v), bond in zip(graph.edge_index.t().tolist(), graph.edge_attr.tolist(), strict=True):
+        if u < v:
+            molecule.AddBond(u, v, chem.BondType.values[bond])
+    molecule.UpdatePropertyCache(strict=False)
+    chem.SanitizeMol(molecule, catchErrors=True)  # a graph can hold what chemistry forbids
+    return molecule.GetMol()
+
+
+def _graphs(kind: str, title: str, graphs: Sequence[Data], captions: Sequence[str]) -> Save:
+    import networkx as nx
+
+    figure, axes = _figure(title, -(-len(graphs) // _COLUMNS), _COLUMNS, 3.2)
+    for axis, graph, caption in zip(axes.flat, graphs, captions, strict=False):
+        net: Any = to_networkx(graph, to_undirected=True)
+        color: Any = "#0072B2"
+        if kind == "tour":
+            place = dict(enumerate(graph.x.tolist()))
+        elif kind in ("pattern", "cluster"):  # on a circle by label, which is the colour
+            place = nx.circular_layout(graph.y.argsort(stable=True).tolist())
+            color = [f"C{label}" for label in graph.y.tolist()]
+        else:
+            place = nx.spring_layout(net, seed=0)
+        nx.draw_networkx_nodes(net, place, node_size=15, node_color=color, ax=axis)
+        dense = net.number_of_edges() > 10 * net.number_of_nodes()
+        nx.draw_networkx_edges(net, place, ax=axis, width=0.5, alpha=0.06 if dense else 0.4)
+        if kind == "tour":
+            tour = graph.edge_index[:, graph.y == 1].t().tolist()
+            nx.draw_networkx_edges(net, place, tour, ax=axis, width=1.3, edge_color="#D55E00")
+        axis.set_title(caption, fontsize=9)
+    return figure.savefig
+
+
+def _images(title: str, classes: Sequence[torch.Tensor]) -> Save:
+    r"""Draws a row for each class."""
+    figure, axes = _figure(title, len(classes), max(map(len, classes)), 1.3)
+    for row, images in zip(axes, classes, strict=True):
+        for axis, image in zip(row, images, strict=False):
+            # Ink is 1 where there is one channel, and ink is dark.
+            axis.imshow(image.permute(1, 2, 0).squeeze(-1).clamp(0, 1), cmap="gray_r")
+    return figure.savefig
+
+
+def _figure(title: str, rows: int, columns: int, size: float) -> tuple[Any, Any]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('drawings need matplotlib: pip install "fognn[chem]"') from error
+    figure = Figure((columns * size, rows * size + 0.5), layout="tight")
+    figure.suptitle(title)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for axis in axes.flat:
+        axis.set_axis_off()
+    return figure, axes

@@ -25,6 +25,7 @@ _LATEX = str.maketrans(
     }
 )
 _SCRIPT = "plotly.min.js"
+_MENU = {"index": "overview", "compare": "other data", "runs": "other runs"}
 
 
 def capital(text: str) -> str:
@@ -39,14 +40,9 @@ def text_table(
     lines = [list(header), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
-    aligned = [
-        [
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        for line in lines
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in aligned)
+    signs = [">" if column in right else "<" for column in range(len(widths))]
+    form = "  ".join(f"{{:{sign}{width}}}" for sign, width in zip(signs, widths, strict=True))
+    return "\n".join(form.format(*line).rstrip() for line in lines)
 
 
 @dataclass(frozen=True)
@@ -76,10 +72,8 @@ class Table:
             table = [f"| {' | '.join(line)} |" for line in [head, marks, *body]]
             below = _markdown(" ".join(self.notes))
             return "\n".join([f"**{_markdown(self.title)}**", "", *table, "", below])
-        notes = [fill(note, _WIDTH) for note in self.notes]
-        return "\n".join(
-            [self.title, "", text_table(self.header, self.rows, self.right), "", *notes]
-        )
+        text = text_table(self.header, self.rows, self.right)
+        return "\n".join([self.title, "", text, "", *(fill(note, _WIDTH) for note in self.notes)])
 
 
 def _markdown(text: str) -> str:
@@ -109,10 +103,11 @@ def write_pages(output: str | Path, pages: Iterable[tuple[str, str, dict[str, An
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    menu = {name: _MENU.get(name, name) for name, *_ in pages}
     files = {_SCRIPT: get_plotlyjs()}
     for name, template, context in pages:
         page = templates.get_template(f"{template}.html")
-        files[f"{name}.html"] = page.render(context, here=name, version=__version__)
+        files[f"{name}.html"] = page.render(context, here=name, menu=menu, version=__version__)
     for name, text in files.items():
         with write_whole(output / name) as temporary:
             temporary.write_text(text, encoding="utf-8")

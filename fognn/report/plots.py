@@ -37,7 +37,7 @@ class Figure:
     wide: bool = False
 
 
-def results_figure(frame: pd.DataFrame, name: str) -> Figure | None:
+def results_figure(frame: pd.DataFrame) -> Figure | None:
     r"""Returns a row for each network that is printed or measured: the paper's figure, each seed,
     and the mean of several seeds with its interval; :obj:`None` without any."""
     lines = [o for o in frame.itertuples() if o.entries or not math.isnan(_printed(o))]
@@ -58,10 +58,10 @@ def results_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     split = "validation" if lines[-1].figure.startswith("val") else "test"
     title = f"{split} {metric.axis} ({metric.direction})"
     caption = f"{capital(title)}. {'Diamonds: the paper. ' * ('paper' in points)}Dots: our runs."
-    return _rows(name, caption, lines, points, _axis(title))
+    return _rows("results", caption, lines, points, _axis(title))
 
 
-def effect_figure(frame: pd.DataFrame, name: str) -> Figure | None:
+def effect_figure(frame: pd.DataFrame) -> Figure | None:
     r"""Returns the difference that FOG makes in each host, or to each control: for each common
     seed, and in the mean; :obj:`None` if there is none."""
     known = {line.network: line for line in frame.itertuples()}
@@ -88,10 +88,10 @@ def effect_figure(frame: pd.DataFrame, name: str) -> Figure | None:
     title = f"{metric.axis} with FOG minus {'its control' if any(controls) else 'without'}"
     caption = f"{capital(title)}, for each seed: FOG is better {side} of 0."
     axis = _axis(title, zeroline=True, zerolinecolor=_INK, zerolinewidth=1.5)
-    return _rows(name, caption, lines, points, axis, [0.0])
+    return _rows("effect", caption, lines, points, axis)
 
 
-def curves_figure(frame: pd.DataFrame, name: str) -> Figure:
+def curves_figure(frame: pd.DataFrame) -> Figure:
     r"""Returns losses and metric over the epochs, a line for each run. At first it shows the
     networks of the first pair, or the first two."""
     lines = [line for line in frame.itertuples() if line.entries]
@@ -126,7 +126,7 @@ def curves_figure(frame: pd.DataFrame, name: str) -> Figure:
         axes[f"yaxis{place}"] = _axis(f"{text} {metric.axis}" if text == "validation" else text)
     caption = "Losses and metric of each epoch, a line for each run."
     caption += " A click on a name shows or hides it." * (len(lines) > 2)
-    return _figure(name, caption, traces, 400, wide=True, **axes)
+    return _figure("curves", caption, traces, 400, wide=True, **axes)
 
 
 def _printed(line: Any) -> float:
@@ -134,16 +134,11 @@ def _printed(line: Any) -> float:
 
 
 def _rows(
-    name: str,
-    caption: str,
-    lines: Sequence[Any],
-    points: Points,
-    axis: dict[str, Any],
-    shown: Sequence[float] = (),
+    name: str, caption: str, lines: Sequence[Any], points: Points, axis: dict[str, Any]
 ) -> Figure:
     r"""Returns a figure with a row for each network. Its axis shows all points, and the intervals
-    unless they are so wide that the points would look like one, as with those of two seeds."""
-    values = [value for kind in points.values() for value, *_ in kind] + list(shown)
+    unless they, as with those of two seeds, are so wide that the points would look like one."""
+    values = [value for kind in points.values() for value, *_ in kind] + [0.0] * axis["zeroline"]
     values += [value + sign * sd for value, sd, *_ in points["paper"] for sign in (-1, 1)]
     low, high = min(values), max(values)
     bars = [value + sign * half for value, half, *_ in points["mean"] for sign in (-1, 1)]

@@ -46,24 +46,16 @@ def rates_tables(results: Path) -> list[Table]:
             "second, over the seeds that have both; nothing, if the paper's settings are chosen. "
             "Intervals are of 95 %, by Student's t; one seed has none."
         )
-        cells = [_rates(line, metric) for line in frame.itertuples()]
+        cells = []
+        for line in frame.itertuples():
+            own = f"{_setting(line.own_host)}; {_setting(line.own_fog)}"
+            chosen = f"{_setting(line.chosen_host)}; {_setting(line.chosen_fog)}"
+            differences = (line.printed, line.fair, line.settings)
+            printed, fair, settings = (_difference(one, metric) for one in differences)
+            due = "nothing" if line.settings and own == chosen else settings
+            cells.append([line.network, own, printed, chosen, fair, due, line.tries or NONE])
         found.append(Table(title, _RATES, cells, [note], range(1, len(_RATES))))
     return found
-
-
-def _rates(line: Any, metric: Metric) -> list[str]:
-    own = f"{_setting(line.own_host)}; {_setting(line.own_fog)}"
-    chosen = f"{_setting(line.chosen_host)}; {_setting(line.chosen_fog)}"
-    settings = _difference(line.settings, metric)
-    return [
-        line.network,
-        own,
-        _difference(line.printed, metric),
-        chosen,
-        _difference(line.fair, metric),
-        "nothing" if line.settings and own == chosen else settings,
-        line.tries or NONE,
-    ]
 
 
 def _setting(setting: tuple[float, float] | None) -> str:

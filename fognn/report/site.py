@@ -39,20 +39,17 @@ def _site(results: Path) -> Iterator[Page]:
     tables = read_frames(results)
     comparisons = read_comparisons(results)
     others = ledger_of("runs", results).entries()
-    menu = {"index": "overview"} | {name: name for name in TABLES}
-    menu |= {"compare": "other data"} if comparisons else {}
-    menu |= {"runs": "other runs"} if others else {}
     judged = judge(tables)
-    yield "index", "index", {"menu": menu} | _overview(tables, judged)
+    yield "index", "index", _overview(tables, judged)
     for name, frame in tables.items():
-        yield name, "table", {"menu": menu} | _table_page(name, frame, judged, results)
+        yield name, "table", _table_page(name, frame, judged, results)
     if comparisons:
         table = comparisons_table(comparisons)
-        frames = list(comparisons.values())
-        parts = [_comparison(number, frame) for number, frame in enumerate(frames)]
-        yield "compare", "compare", {"menu": menu} | _page("FOG on other data", parts, table=table)
+        parts = [_comparison(frame) for frame in comparisons.values()]
+        context = {"title": "FOG on other data", "parts_": parts, "table": table}
+        yield "compare", "compare", context
     if others:
-        yield "runs", "table", {"menu": menu} | _runs_page(others, "Runs that are in no table")
+        yield "runs", "table", _runs_page(others, "Runs that are in no table")
 
 
 def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
@@ -67,14 +64,10 @@ def build_run_report(runs: Sequence[str | Path], output: str | Path) -> Path:
 def write_comparisons(answers: Any, output: str | Path, title: str = "") -> Path:
     """Writes the page of one or several results of :func:`fognn.compare`, side by side."""
     answers = answers if isinstance(answers, list | tuple) else [answers]
-    parts = [_comparison(n, one.frame, one.notes, one.about) for n, one in enumerate(answers)]
+    parts = [_comparison(one.frame, one.notes, one.about) for one in answers]
     title = title or (parts[0]["title"] if len(parts) == 1 else "Does FOG help?")
-    return write_pages(output, [("index", "compare", _page(title, parts, table=None))])
-
-
-def _page(title: str, parts: Sequence[Part], **more: Any) -> dict[str, Any]:
-    figures = [figure for part in parts for figure in part["figures"]]
-    return {"title": title, "parts_": parts, "figures": figures} | more
+    context = {"title": title, "parts_": parts, "table": None}
+    return write_pages(output, [("index", "compare", context)])
 
 
 # --- the front page ---
@@ -125,24 +118,24 @@ def _table_page(
 ) -> dict[str, Any]:
     groups = list(frame.groupby("data", sort=False))
     parts = [
-        _part(own, number, table, data if len(groups) > 1 else "")
-        for number, ((data, own), table) in enumerate(zip(groups, paper_tables(frame), strict=True))
+        _part(own, table, data if len(groups) > 1 else "")
+        for (data, own), table in zip(groups, paper_tables(frame), strict=True)
     ]
     printed, title = TABLES[name].number, capital(TABLES[name].title)
-    return _page(
-        f"Table {printed}: {title}" if printed else f"{title} (not in the paper)",
-        parts,
-        summary=_says(frame),
-        claims=[one for one in judged if one.table == name],
-        more=rates_tables(results) if name == "zinc" else [],
-    )
+    return {
+        "title": f"Table {printed}: {title}" if printed else f"{title} (not in the paper)",
+        "parts_": parts,
+        "summary": _says(frame),
+        "claims": [one for one in judged if one.table == name],
+        "more": rates_tables(results) if name == "zinc" else [],
+    }
 
 
-def _part(frame: pd.DataFrame, number: int, table: Table, title: str) -> Part:
+def _part(frame: pd.DataFrame, table: Table, title: str) -> Part:
     r"""Returns a table with the plots of its networks and all their runs."""
-    figures = [effect_figure(frame, f"effect-{number}"), results_figure(frame, f"results-{number}")]
+    figures = [effect_figure(frame), results_figure(frame)]
     if any(frame["entries"]):
-        figures.append(curves_figure(frame, f"curves-{number}"))
+        figures.append(curves_figure(frame))
     runs = _run_table([entry for own in frame["entries"] for entry in own])
     shown = [figure for figure in figures if figure is not None]
     return {"title": title, "table": table, "figures": shown, "runs": runs}
@@ -173,15 +166,15 @@ def _runs_page(entries: Sequence[LedgerEntry], title: str) -> dict[str, Any]:
     for entry in entries:
         groups.setdefault((entry.data, entry.result["metric"]), []).append(entry)
     parts, says = [], []
-    for number, ((data, _), own) in enumerate(groups.items()):
+    for (data, _), own in groups.items():
         frame = networks_frame(own, "last", "batches")
         says += [sentence_of(frame)] if (frame["host"] != "").any() else []
-        parts.append(_networks(frame, number, data if len(groups) > 1 else ""))
+        parts.append(_networks(frame, data if len(groups) > 1 else ""))
     summary = " ".join(says) or f"{pluralize(len(entries), 'run')}."
-    return _page(title, parts, summary=summary, claims=[], more=[])
+    return {"title": title, "parts_": parts, "summary": summary, "claims": [], "more": []}
 
 
-def _networks(frame: pd.DataFrame, number: int, title: str) -> Part:
+def _networks(frame: pd.DataFrame, title: str) -> Part:
     r"""Returns the part of networks that are no rows of a table."""
     metric, cells = METRICS[frame["metric"].iloc[0]], networks_table(frame)
     notes = [f"{capital(metric.direction)}; ± is the standard deviation over seeds (or folds)."]
@@ -189,22 +182,17 @@ def _networks(frame: pd.DataFrame, number: int, title: str) -> Part:
         notes.append("Folds share training data, so their intervals are too narrow.")
     name = f"{frame['data'].iloc[0]}: {metric.axis}"
     table = Table(name, list(cells), cells.to_numpy().tolist(), notes)
-    return _part(frame, number, table, title)
+    return _part(frame, table, title)
 
 
 def _comparison(
-    number: int,
-    frame: pd.DataFrame,
-    notes: Sequence[str] = (),
-    about: Mapping[str, Any] | None = None,
+    frame: pd.DataFrame, notes: Sequence[str] = (), about: Mapping[str, Any] | None = None
 ) -> Part:
     lines = [line for line in frame.itertuples() if line.host]
     hosts = joined(list(dict.fromkeys(line.host for line in lines)))
-    verdicts = [
-        (line.verdict, f"{line.network} against {line.host}: {line.verdict}") for line in lines
-    ]
+    verdicts = [(o.verdict, f"{o.network} against {o.host}: {o.verdict}") for o in lines]
     title = f"{hosts}, with and without FOG, on {frame['data'].iloc[0]}"
-    return _networks(frame, number, title) | {
+    return _networks(frame, title) | {
         "sentence": sentence_of(frame),
         "verdicts": verdicts,
         "notes": notes,

@@ -6,7 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from fognn.experiments.differences import METRICS, NONE, Difference, difference_of, pluralize
+from fognn.experiments.differences import (
+    METRICS,
+    NONE,
+    Difference,
+    difference_of,
+    joined,
+    pluralize,
+)
 from fognn.experiments.ledger import COMPARE, ledger_of, readable
 from fognn.experiments.results import networks_frame, table_frame
 from fognn.experiments.rows import TABLES, get_row, name_of, rows
@@ -15,7 +22,6 @@ from fognn.experiments.tables import label_of
 from fognn.models import list_models
 from fognn.report.claims import claims_table, read_frames
 from fognn.report.forms import FORMS, Table, text_table
-from fognn.report.notes import notes_of
 from fognn.report.rates import rates_tables
 from fognn.training import Predictions
 from fognn.utils import checks
@@ -33,33 +39,26 @@ def report_table(
     one of :obj:`fognn.report.forms.FORMS`; a table of two datasets as two."""
     checks.one_of("table", "form", form, FORMS)
     results = readable(results, "**/*.jsonl" if table == "compare" else "*.jsonl")
-    if table in ("claims", "rates", "compare"):
-        if minus is not None:
-            raise ValueError(f"table: minus needs a table of rows, got table {table!r}")
-        if table == "rates":
-            found = rates_tables(results)
-        elif table == "compare":
-            found = [comparisons_table(read_comparisons(results))]
-        else:
-            found = [claims_table(read_frames(results))]
-        return "\n\n".join(one.to(form) for one in found)
-    frame = table_frame(table, results, at, over, minus)
-    difference = TABLES[table].difference if minus is None else f"row - {minus}"
-    if form == "csv":
-        return _table_csv(frame, difference)
-    found = paper_tables(frame, at, over, difference)
+    if table in ("claims", "rates", "compare") and minus is not None:
+        raise ValueError(f"table: minus needs a table of rows, got table {table!r}")
+    if table == "claims":
+        found = [claims_table(read_frames(results))]
+    elif table == "rates":
+        found = rates_tables(results)
+    elif table == "compare":
+        found = [comparisons_table(read_comparisons(results))]
+    else:
+        frame = table_frame(table, results, at, over, minus)
+        difference = TABLES[table].difference if minus is None else f"row - {minus}"
+        if form == "csv":
+            return _table_csv(frame, difference)
+        found = paper_tables(frame, difference)
     return "\n\n".join(one.to(form) for one in found)
 
 
-def paper_tables(
-    frame: pd.DataFrame,
-    at: str | None = None,
-    over: str | None = None,
-    difference: str | None = None,
-) -> list[Table]:
+def paper_tables(frame: pd.DataFrame, difference: str | None = None) -> list[Table]:
     r"""Returns a table for each dataset of a table of the paper, or of our own."""
     about = TABLES[frame["table"].iloc[0]]
-    at, over = at or about.at, over or about.over
     difference = difference or about.difference
     found = []
     for data, part in frame.groupby("data", sort=False):
@@ -68,12 +67,11 @@ def paper_tables(
         numbers = {changed: f"[{number}]" for number, changed in enumerate(changes, 1)}
         header, cells = _cells(lines, numbers, difference)
         metric = METRICS[lines[0].metric]
-        title = f"{data}: {metric.axis}, {metric.direction}"
-        if about.number is None:
-            title = f"{title}; not in the paper."
-        else:
-            title = f"Table {about.number} of the paper, {title}."
-        notes = notes_of(lines, at, over, numbers, difference)
+        figures = f"{data}: {metric.axis}, {metric.direction}"
+        title = f"{figures}; not in the paper."
+        if about.number is not None:
+            title = f"Table {about.number} of the paper, {figures}."
+        notes = _notes(lines, numbers, difference)
         found.append(Table(title, header, cells, notes, range(1, len(header))))
     return found
 
@@ -145,6 +143,86 @@ def _paired(found: Difference | None, digits: int) -> str:
     return f"{text}, {found.note}"
 
 
+# --- the notes below a table ---
+
+_EPOCHS = {"last": "the last epoch", "best": "the epoch with the best validation metric"}
+_AVERAGES = {
+    "batches": "averaged over batches, as in the public benchmark",
+    "items": "over all items at once",
+}
+# Where the paper's equations are not what its figures, or its parameter counts, say.
+_VARIANTS = {
+    "GCN": "The paper's figures of GCN are quoted from the public benchmark, which takes the mean "
+    "over neighbours; GCN+FOG has the symmetric norm of the paper's equation here, and is compared "
+    "with GCN of the same norm where that was run. Which norm the printed GCN+FOG has is not "
+    "decided.",
+    "GraphSAGE": "GraphSAGE takes the maximum over neighbours, as the parameter counts say and "
+    "the paper's equation does not.",
+}
+_FOLDS = (
+    "Here: on the held-out folds at the best epoch of their mean curve, over all items, as in the "
+    "paper; that epoch was chosen on these folds, so the figure is optimistic. Held out: at the "
+    "last epoch, which nothing chose. Folds share their training graphs, so an interval over folds "
+    "is too narrow."
+)
+_EPISODES = (
+    "±, with one seed: the 95 % interval over the test episodes, the paper's form, which says "
+    "nothing about other seeds. Parameters are those of the whole network; the paper counts its "
+    "graph part."
+)
+
+
+def _notes(
+    lines: Sequence[Any], numbers: Mapping[tuple[str, ...], str], difference: str
+) -> list[str]:
+    r"""Returns sentences: which figure is shown, over what, what is ours, and what limits it."""
+    measured = [line for line in lines if line.entries]
+    if not measured:
+        return [f"Nothing is measured yet: see fognn reproduce {lines[0].table} --help."]
+    papers = [get_row(line.row) for line in lines]
+    notes = []
+    tested = [line.figure for line in measured if line.figure.startswith("test")]
+    if tested:
+        _, at, over = tested[0].split(".")
+        notes.append(f"Here: on the test split at {_EPOCHS[at]}, {_AVERAGES[over]}.")
+    fractions = sorted({paper.fraction for paper in papers if paper.fraction})
+    if fractions:
+        parts = joined([f"{100 * fraction:g} %" for fraction in fractions])
+        notes.append(f"Trained and tested on the first {parts} of each split.")
+    if any(line.folds for line in measured):
+        notes.append(_FOLDS)
+    else:
+        notes.append("±: s.d. over seeds; one seed has none, and a difference may be chance.")
+    if any(paper.few_shot for paper in papers):
+        notes.append(_EPISODES)
+    paired = [line for line in lines if line.host]
+    if paired:
+        notes.append(
+            f"{difference}: mean difference over the runs that both have, with a 95 % interval by "
+            "Student's t."
+        )
+    rates = {line.network: line.lr for line in lines}
+    unequal = [
+        f"{line.network} {line.lr:g} and {rates[line.host]:g}"
+        for line in paired
+        if line.lr != rates[line.host]
+    ]
+    if unequal:
+        notes.append(
+            "These pairs have unequal learning rates, so that their difference has more than one "
+            f"cause: {'; '.join(unequal)}."
+        )
+    of_the_paper = any(paper.table is not None for paper in papers)
+    ours = "†: ours, not in the paper: a variant, or other settings."
+    if any(line.ours for line in lines):
+        notes.append(ours if of_the_paper else "†: other settings than the row's.")
+    hosts = {paper.model.removesuffix("+FOG") for paper in papers if of_the_paper}
+    notes += [text for name, text in _VARIANTS.items() if name in hosts]
+    if any(line.off for line in lines):
+        notes.append("!: more than 3 printed s.d., or 5 %, away from the paper; docs/results.md.")
+    return [*notes, *(f"{number}: {', '.join(changed)}." for changed, number in numbers.items())]
+
+
 # --- comparisons of fognn compare ---
 
 _COMPARE = ["data", "host", "metric", "alone", "with FOG", "FOG − host", "95 % interval", "over"]
@@ -166,9 +244,9 @@ def comparisons_table(frames: Mapping[str, pd.DataFrame]) -> Table:
     difference."""
     cells = []
     for name, frame in frames.items():
-        lines: list[Any] = list(frame.itertuples())
-        known = {line.network: line for line in lines}
-        cells += [[name, *_compared(known[line.host], line)] for line in lines if line.host]
+        lines: dict[str, Any] = {line.network: line for line in frame.itertuples()}
+        pairs = [(lines[line.host], line) for line in lines.values() if line.host]
+        cells += [[name, *_compared(host, fog)] for host, fog in pairs]
     notes = [
         "The test split at the best validation epoch, mean ± standard deviation; higher is better "
         "for accuracy and ROC-AUC, lower for MAE and RMSE. The difference is between runs of the "

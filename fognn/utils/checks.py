@@ -34,12 +34,9 @@ def known(owner: str, name: str, value: object, names: Iterable[str]) -> None:
     names = list(names)
     if value not in names:
         folded = {known.lower(): known for known in names}
-        near = difflib.get_close_matches(str(value).lower(), folded, n=3, cutoff=0.5)
-        hint = (
-            f"did you mean {' or '.join(repr(folded[found]) for found in near)}?"
-            if near
-            else f"known: {', '.join(names)}"
-        )
+        hint = f"known: {', '.join(names)}"
+        if near := difflib.get_close_matches(str(value).lower(), folded, n=3, cutoff=0.5):
+            hint = f"did you mean {' or '.join(repr(folded[found]) for found in near)}?"
         raise ValueError(f"{owner}: unknown {name} {value!r}; {hint}")
 
 
@@ -64,10 +61,8 @@ def features(owner: str, name: str, x: Tensor, channels: int, dtype: torch.dtype
 def per_edge(owner: str, name: str, value: Tensor, num_edges: int) -> None:
     """Raises unless the first dimension of ``value`` is the number of edges."""
     if value.dim() == 0 or value.size(0) != num_edges:
-        shape = list(value.shape)
-        raise ValueError(
-            f"{owner}: {name} must have one entry for each of {num_edges} edges, got shape {shape}"
-        )
+        wanted = f"one entry for each of {num_edges} edges"
+        raise ValueError(f"{owner}: {name} must have {wanted}, got shape {list(value.shape)}")
 
 
 def outside(index: Tensor, size: int) -> int | None:

@@ -30,16 +30,14 @@ def import_file(path: str | Path) -> None:
             exec(compile(file.read_bytes(), file, "exec"), vars(module))
         except (Exception, SystemExit) as error:
             del sys.modules[name]
-            raise ValueError(
-                f"import of {str(path)!r} must not raise, got {type(error).__name__}: {error}"
-            ) from error
+            problem = f"{type(error).__name__}: {error}"
+            raise ValueError(f"import of {str(path)!r} must not raise, got {problem}") from error
     os.environ[_VARIABLE] = str(file)
 
 
 def import_asked() -> None:
     r"""Imports the file that the parent process has imported, if there is one."""
-    path = asked()
-    if path is not None:
+    if path := asked():
         import_file(path)
 
 

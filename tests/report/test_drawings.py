@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from fognn.data.molecules import ATOMS, smiles_to_graph
-from fognn.report.drawings import _molecule, check_picture, draw
+from fognn.report.data import _molecule, check_picture, draw
 
 Image = pytest.importorskip("PIL.Image")
 Chem = pytest.importorskip("rdkit.Chem")
