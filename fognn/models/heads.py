@@ -14,9 +14,8 @@ from fognn.utils import checks
 
 
 class Head(Resettable):
-    """The base of both heads: from :obj:`channels` of each layer to :obj:`out_channels` of each
-    ``"node"``, ``"edge"`` or ``"graph"``, whose nodes are pooled by their ``"mean"`` or ``"sum"``.
-    """
+    """The base of both heads, with outputs on each node, edge or graph, the level. The readout is
+    how the nodes of a graph are pooled: by their ``"mean"`` or ``"sum"``."""
 
     reads_all = False
     """Whether the head reads the features of all layers, or only of the last."""
@@ -39,28 +38,23 @@ class Head(Resettable):
         batch: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        pairs = self.pairs(states)
-        outs = [self._apply_to(mlp, x, adj, batch, batch_size) for mlp, x in pairs]
+        pool = global_mean_pool if self.readout == "mean" else global_add_pool
+        outs = []
+        for mlp, x in self.pairs(states):
+            layers = [mlp]
+            if self.level == "graph":
+                x = pool(x, batch, batch_size)
+            elif self.level == "edge":
+                # The concatenated ends, source first: their Linear is one product for each end on
+                # the nodes, which are fewer.
+                first, _, *layers = mlp.children()  # a Linear and a ReLU
+                assert isinstance(first, Linear)
+                of_source, of_target = first.weight.chunk(2, dim=1)
+                x = add_ends(adj, F.linear(x, of_source), F.linear(x, of_target, first.bias))
+            for layer in layers:
+                x = layer(x)
+            outs.append(x)
         return outs[0] if len(outs) == 1 else torch.stack(outs).sum(dim=0)
-
-    def _apply_to(
-        self, mlp: Module, x: Tensor, adj: Adjacency, batch: Tensor | None, size: int | None
-    ) -> Tensor:
-        """An MLP of the nodes, of the pooled graphs, or of the concatenated ends of each edge,
-        source first."""
-        if self.level == "edge":
-            # Its first Linear is one product for each end on the nodes, which are fewer.
-            first, _, *rest = mlp.children()  # a Linear and a ReLU
-            assert isinstance(first, Linear)
-            of_source, of_target = first.weight.chunk(2, dim=1)
-            z = add_ends(adj, F.linear(x, of_source), F.linear(x, of_target, first.bias))
-            for layer in rest:
-                z = layer(z)
-            return z
-        if self.level == "graph":
-            pool = global_mean_pool if self.readout == "mean" else global_add_pool
-            x = pool(x, batch, size)
-        return mlp(x)
 
 
 class MLPHead(Head):
@@ -130,8 +124,7 @@ class JumpingHead(Head):
 
 
 class OutputScale(Module):
-    """Returns standardised values to the unit of the targets, by the mean and the standard
-    deviation of each."""
+    """Returns standardised values to the unit of the targets, by their means and deviations."""
 
     mean: Tensor
     std: Tensor

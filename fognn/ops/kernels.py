@@ -44,8 +44,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def has_loops(*tensors: Tensor) -> bool:
-    """Whether numba's loops run on these tensors: on the CPU, all of one dtype, without autocast
-    (which mixes dtypes)."""
+    """Whether numba's loops run on these tensors: on the CPU, of one dtype, without autocast."""
     first = tensors[0]
     if not (_LOOPS and path(first) == "cpu") or torch.is_autocast_enabled("cpu"):
         return False
