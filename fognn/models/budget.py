@@ -3,6 +3,7 @@ r"""Widths of networks for a number of parameters: a host with and without FOG, 
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -108,9 +109,9 @@ def _candidates(
         raise ValueError(f"{name!r} must take a number of channels up to {_FEWEST + _GAP}")
     low = _last(lambda channels: (from_(channels) or (0, budget))[1] < budget, first[0])
     start, stop = max(_FEWEST, low - _WINDOW), low + _WINDOW + 1
-    below = next(valid(range(start - 1, max(_FEWEST, start - _GAP) - 1, -1)), None)
-    outside = [size for size in (below, from_(stop)) if size is not None]
-    return [*valid(range(start, stop)), *outside]
+    below = islice(valid(range(start - 1, max(_FEWEST, start - _GAP) - 1, -1)), 1)
+    above = islice(valid(range(stop, stop + _GAP)), 1)
+    return [*valid(range(start, stop)), *below, *above]
 
 
 def parameters_of(name: str, task: Task, settings: dict[str, Any]) -> int:

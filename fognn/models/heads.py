@@ -1,7 +1,5 @@
 """Heads: from the features of a network's layers to outputs on nodes, edges or graphs."""
 
-from collections.abc import Iterable
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -18,7 +16,10 @@ class Head(Resettable):
     how the nodes of a graph are pooled: by their ``"mean"`` or ``"sum"``."""
 
     reads_all = False
-    """Whether the head reads the features of all layers, or only of the last."""
+    """Whether the head reads the features of all layers, each with one of its ``heads``, or only
+    of the last, with its ``mlp``."""
+    heads: ModuleList
+    mlp: Sequential
 
     def __init__(self, channels: int, out_channels: int, level: str, readout: str) -> None:
         super().__init__()
@@ -26,10 +27,6 @@ class Head(Resettable):
         self.out_channels = out_channels
         self.level = level
         self.readout = readout
-
-    def pairs(self, states: list[Tensor]) -> Iterable[tuple[Module, Tensor]]:
-        """Returns the MLPs of the head, each with the features of the layer that it reads."""
-        raise NotImplementedError
 
     def forward(
         self,
@@ -39,14 +36,14 @@ class Head(Resettable):
         batch_size: int | None = None,
     ) -> Tensor:
         pool = global_mean_pool if self.readout == "mean" else global_add_pool
+        mlps = list(self.heads) if self.reads_all else [self.mlp]
         outs = []
-        for mlp, x in self.pairs(states):
+        for mlp, x in zip(mlps, states[-len(mlps) :], strict=True):
             layers = [mlp]
             if self.level == "graph":
                 x = pool(x, batch, batch_size)
             elif self.level == "edge":
-                # The concatenated ends, source first: their Linear is one product for each end on
-                # the nodes, which are fewer.
+                # A Linear of both ends, source first, is one product for each end on the nodes.
                 first, _, *layers = mlp.children()  # a Linear and a ReLU
                 assert isinstance(first, Linear)
                 of_source, of_target = first.weight.chunk(2, dim=1)
@@ -86,9 +83,6 @@ class MLPHead(Head):
             Linear(width // 4, out_channels),
         )
 
-    def pairs(self, states: list[Tensor]) -> Iterable[tuple[Module, Tensor]]:
-        return [(self.mlp, states[-1])]
-
 
 class JumpingHead(Head):
     """The sum of one small head for the features of each layer and of the encoder, as in GIN: a
@@ -118,9 +112,6 @@ class JumpingHead(Head):
             return Linear(self.in_channels, self.out_channels)
         width = self.in_channels
         return Sequential(Linear(2 * width, width), ReLU(), Linear(width, self.out_channels))
-
-    def pairs(self, states: list[Tensor]) -> Iterable[tuple[Module, Tensor]]:
-        return zip(self.heads, states, strict=True)
 
 
 class OutputScale(Module):

@@ -178,12 +178,11 @@ def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, 
             f"create_model: task must be one of {', '.join(TASKS)} with pretrained=True, got "
             f"{task!r}; fognn.load loads any kept weights by name"
         )
+    name, place = name.lower(), known[0]
     # IMDB-MULTI is a part of the paper's table of limits.
-    file = _find(f"{known[0]}/{name.lower()}", f"limits/{name.lower()}-{known[0]}")
+    file = _find(f"{place}/{name}", f"limits/{name}-{place}")
     if file is None:
-        raise ValueError(
-            f"create_model: no weights for {name.lower()} on {known[0]}; {_kept_here()}"
-        )
+        raise ValueError(f"create_model: no weights for {name} on {place}; {_kept_here()}")
     weights = read_weights(file)
     for key, value in settings.items():
         own = weights.settings.get(key)

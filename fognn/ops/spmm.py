@@ -265,9 +265,8 @@ def _(grad, out, ptr, source, num_sources):  # type: ignore[no-untyped-def]
 
 
 def _add_ends_setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
-    p, _, ptr, source = inputs
-    ctx.num_sources = p.size(0)
-    ctx.save_for_backward(output, ptr, source)
+    ctx.num_sources = inputs[0].size(0)
+    ctx.save_for_backward(output, *inputs[2:])
 
 
 def _add_ends_gradient(ctx, grad):  # type: ignore[no-untyped-def]
