@@ -3,6 +3,7 @@ r"""Widths of networks for a number of parameters: a host with and without FOG, 
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -61,8 +62,7 @@ def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> 
     """Returns the sizes of a network within 1 % of the budget; raises if there are none."""
     jumping = head_of(host_of(name), settings.get("head")) == "jumping"
     fine = "hidden" if jumping else "head_channels"
-    found: list[Size] = []
-    tried: list[int] = []
+    sizes: list[Size] = []
     for channels, one in _candidates(name, task, budget, settings):
         if jumping:
             default = channels - channels // 2 if name.endswith("+fog") else channels
@@ -74,14 +74,13 @@ def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> 
         reach = math.ceil(TOLERANCE * budget / step)
         for width in range(max(1, middle - reach), middle + reach + 1):
             size = one + (width - default) * step
-            tried.append(size)
-            if abs(size - budget) <= TOLERANCE * budget:
-                cost = 100 * abs(size - budget) / budget + abs(math.log(width / default))
-                # At its default the setting is left out.
-                own = {"channels": channels} | ({fine: width} if width != default else {})
-                found.append(Size(size, cost, own))
+            cost = 100 * abs(size - budget) / budget + abs(math.log(width / default))
+            # At its default the setting is left out.
+            own = {"channels": channels} | ({fine: width} if width != default else {})
+            sizes.append(Size(size, cost, own))
+    found = [size for size in sizes if abs(size.parameters - budget) <= TOLERANCE * budget]
     if not found:
-        nearest = min(tried, key=lambda size: abs(size - budget))
+        nearest = min((size.parameters for size in sizes), key=lambda size: abs(size - budget))
         raise ValueError(
             f"budget must be a number of parameters that {name!r} can have within 1 %, got "
             f"{budget}; the nearest is {nearest}"
@@ -92,8 +91,7 @@ def sizes_near(name: str, task: Task, budget: int, settings: dict[str, Any]) -> 
 def _candidates(
     name: str, task: Task, budget: int, settings: dict[str, Any]
 ) -> list[tuple[int, int]]:
-    """Returns the channels for which the network with its default widths is near the budget, each
-    with the number of parameters."""
+    """Returns channels with which the network is near the budget, each with its parameters."""
 
     def valid(widths: Iterable[int]) -> Iterator[tuple[int, int]]:
         for channels in widths:
@@ -111,9 +109,9 @@ def _candidates(
         raise ValueError(f"{name!r} must take a number of channels up to {_FEWEST + _GAP}")
     low = _last(lambda channels: (from_(channels) or (0, budget))[1] < budget, first[0])
     start, stop = max(_FEWEST, low - _WINDOW), low + _WINDOW + 1
-    below = next(valid(range(start - 1, max(_FEWEST, start - _GAP) - 1, -1)), None)
-    outside = [size for size in (below, from_(stop)) if size is not None]
-    return [*valid(range(start, stop)), *outside]
+    below = islice(valid(range(start - 1, max(_FEWEST, start - _GAP) - 1, -1)), 1)
+    above = islice(valid(range(stop, stop + _GAP)), 1)
+    return [*valid(range(start, stop)), *below, *above]
 
 
 def parameters_of(name: str, task: Task, settings: dict[str, Any]) -> int:
@@ -123,8 +121,8 @@ def parameters_of(name: str, task: Task, settings: dict[str, Any]) -> int:
 
 
 def equal_size(control: str, name: str, task: Task, **settings: Any) -> tuple[str, dict[str, Any]]:
-    r"""Returns a control of a network with FOG: another network with the same number of parameters,
-    within 1 %.
+    r"""Returns the name and the settings of a control of a network with FOG: another network with
+    the same number of parameters, within 1 %.
 
     Args:
         control (str): The control. A ``kind`` of :class:`fognn.nn.FOGControl`: the same network
@@ -136,9 +134,6 @@ def equal_size(control: str, name: str, task: Task, **settings: Any) -> tuple[st
         name (str): The network, such as ``"gcn+fog"``.
         task (Task): The inputs and outputs.
         **settings (optional): The settings of the network, and those that only the other host has.
-
-    Returns:
-        The name of the control's network, and its settings.
     """
     checks.known("equal_size", "name", name, ["fog", *(f"{host}+fog" for host in HOSTS)])
     own = host_of(name)
@@ -195,8 +190,7 @@ def _inner_widths(
 
 
 def _last(true: Callable[[int], bool], low: int = 1) -> int:
-    """Returns the largest int for which a condition holds that holds up to some int; the lowest if
-    there is none."""
+    """Returns the last int from the lowest on up to which a condition holds."""
     high = 2 * low
     while true(high):
         high *= 2

@@ -11,8 +11,7 @@ from fognn.utils import checks
 
 
 class FewShotGNN(Resettable):
-    """The graph network of :class:`FewShotNet`: from node features to the logits of node 0, by
-    layers whose inputs have the ``widths``."""
+    """From node features to the logits of node 0, by layers whose inputs have the ``widths``."""
 
     def __init__(
         self, widths: list[int], out_channels: int, kind: str, hidden: int, neighbours: str

@@ -15,8 +15,7 @@ from fognn.utils import checks
 
 
 class TokenEncoder(Module):
-    """The sum of a learnt vector for each column of tokens, such as PyG's features of atoms.
-    Errors have the name of the input."""
+    """The sum of a learnt vector for each column of tokens, such as PyG's features of atoms."""
 
     first: Tensor
 
@@ -39,8 +38,7 @@ class TokenEncoder(Module):
             self.embedding.weight.div_(len(self.num_tokens) ** 0.5)
 
     def forward(self, token: Tensor) -> Tensor:
-        if token.dim() == 1:
-            token = token.unsqueeze(1)
+        token = token.unsqueeze(1) if token.dim() == 1 else token
         integers = token.dtype in (torch.int64, torch.int32)
         if token.dim() != 2 or token.size(1) != len(self.num_tokens) or not integers:
             raise ValueError(
@@ -68,11 +66,20 @@ class FeatureEncoder(Resettable):
         self.lin = Linear(in_channels, channels)
 
     def forward(self, feature: Tensor) -> Tensor:
-        if feature.dim() == 1:
-            feature = feature.unsqueeze(1)
+        feature = feature.unsqueeze(1) if feature.dim() == 1 else feature
         lin = self.lin
         checks.features("GraphNet", self.name, feature, lin.in_channels, lin.weight.dtype)
         return self.lin(feature)
+
+
+def new_encoder(
+    tokens: int | tuple[int, ...] | None, features: int | None, channels: int, name: str
+) -> Module:
+    """Returns the encoder of tokens, or else of features; errors have the name of the input."""
+    if tokens is not None:
+        return TokenEncoder(tokens, channels, name)
+    assert features is not None
+    return FeatureEncoder(features, channels, name)
 
 
 class ConstantEncoder(FeatureEncoder):
@@ -171,8 +178,7 @@ class GraphNet(Module):
                 )
             h = h + self.walk_encoder(rwse)
         given = adjacency(edge_index, h.size(0))
-        # The layers get sorted edges, and do not sort them again; but an explainer's mask has the
-        # user's order.
+        # The layers do not sort the edges again; but an explainer's mask has the user's order.
         explained = any(getattr(block, "explain", None) is not None for block in self.blocks)
         adj = given if explained else given._replace(perm=None)
         e: Tensor | None = None

@@ -1,7 +1,5 @@
 """Heads: from the features of a network's layers to outputs on nodes, edges or graphs."""
 
-from collections.abc import Iterable
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -14,12 +12,14 @@ from fognn.utils import checks
 
 
 class Head(Resettable):
-    """The base of both heads: from :obj:`channels` of each layer to :obj:`out_channels` of each
-    ``"node"``, ``"edge"`` or ``"graph"``, whose nodes are pooled by their ``"mean"`` or ``"sum"``.
-    """
+    """The base of both heads, with outputs on each node, edge or graph, the level. The readout is
+    how the nodes of a graph are pooled: by their ``"mean"`` or ``"sum"``."""
 
     reads_all = False
-    """Whether the head reads the features of all layers, or only of the last."""
+    """Whether the head reads the features of all layers, each with one of its ``heads``, or only
+    of the last, with its ``mlp``."""
+    heads: ModuleList
+    mlp: Sequential
 
     def __init__(self, channels: int, out_channels: int, level: str, readout: str) -> None:
         super().__init__()
@@ -28,10 +28,6 @@ class Head(Resettable):
         self.level = level
         self.readout = readout
 
-    def pairs(self, states: list[Tensor]) -> Iterable[tuple[Module, Tensor]]:
-        """Returns the MLPs of the head, each with the features of the layer that it reads."""
-        raise NotImplementedError
-
     def forward(
         self,
         states: list[Tensor],
@@ -39,28 +35,23 @@ class Head(Resettable):
         batch: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        pairs = self.pairs(states)
-        outs = [self._apply_to(mlp, x, adj, batch, batch_size) for mlp, x in pairs]
+        pool = global_mean_pool if self.readout == "mean" else global_add_pool
+        mlps = list(self.heads) if self.reads_all else [self.mlp]
+        outs = []
+        for mlp, x in zip(mlps, states[-len(mlps) :], strict=True):
+            layers = [mlp]
+            if self.level == "graph":
+                x = pool(x, batch, batch_size)
+            elif self.level == "edge":
+                # A Linear of both ends, source first, is one product for each end on the nodes.
+                first, _, *layers = mlp.children()  # a Linear and a ReLU
+                assert isinstance(first, Linear)
+                of_source, of_target = first.weight.chunk(2, dim=1)
+                x = add_ends(adj, F.linear(x, of_source), F.linear(x, of_target, first.bias))
+            for layer in layers:
+                x = layer(x)
+            outs.append(x)
         return outs[0] if len(outs) == 1 else torch.stack(outs).sum(dim=0)
-
-    def _apply_to(
-        self, mlp: Module, x: Tensor, adj: Adjacency, batch: Tensor | None, size: int | None
-    ) -> Tensor:
-        """An MLP of the nodes, of the pooled graphs, or of the concatenated ends of each edge,
-        source first."""
-        if self.level == "edge":
-            # Its first Linear is one product for each end on the nodes, which are fewer.
-            first, _, *rest = mlp.children()  # a Linear and a ReLU
-            assert isinstance(first, Linear)
-            of_source, of_target = first.weight.chunk(2, dim=1)
-            z = add_ends(adj, F.linear(x, of_source), F.linear(x, of_target, first.bias))
-            for layer in rest:
-                z = layer(z)
-            return z
-        if self.level == "graph":
-            pool = global_mean_pool if self.readout == "mean" else global_add_pool
-            x = pool(x, batch, size)
-        return mlp(x)
 
 
 class MLPHead(Head):
@@ -92,9 +83,6 @@ class MLPHead(Head):
             Linear(width // 4, out_channels),
         )
 
-    def pairs(self, states: list[Tensor]) -> Iterable[tuple[Module, Tensor]]:
-        return [(self.mlp, states[-1])]
-
 
 class JumpingHead(Head):
     """The sum of one small head for the features of each layer and of the encoder, as in GIN: a
@@ -125,13 +113,9 @@ class JumpingHead(Head):
         width = self.in_channels
         return Sequential(Linear(2 * width, width), ReLU(), Linear(width, self.out_channels))
 
-    def pairs(self, states: list[Tensor]) -> Iterable[tuple[Module, Tensor]]:
-        return zip(self.heads, states, strict=True)
-
 
 class OutputScale(Module):
-    """Returns standardised values to the unit of the targets, by the mean and the standard
-    deviation of each."""
+    """Returns standardised values to the unit of the targets, by their means and deviations."""
 
     mean: Tensor
     std: Tensor

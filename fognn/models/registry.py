@@ -9,13 +9,7 @@ from typing import Any
 from torch.nn import Module
 
 from fognn.models.few_shot_net import FewShotNet
-from fognn.models.graph_net import (
-    ConstantEncoder,
-    FeatureEncoder,
-    GraphNet,
-    TokenEncoder,
-    WalkEncoder,
-)
+from fognn.models.graph_net import ConstantEncoder, GraphNet, WalkEncoder, new_encoder
 from fognn.models.heads import Head, JumpingHead, MLPHead, OutputScale
 from fognn.models.hosts import FOG_SETTINGS, HOSTS, NET_SETTINGS, Host
 from fognn.nn import FOG, Block, FeedForward, FOGControl, WithFOG
@@ -65,10 +59,9 @@ class Task:
     encodings: int = 0
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in list(vars(self).items()):
             if isinstance(value, list):  # of a JSON file
-                object.__setattr__(self, field.name, tuple(value))
+                object.__setattr__(self, name, tuple(value))
         checks.one_of("Task", "level", self.level, ("node", "edge", "graph"))
         if (self.node_tokens is None) == (self.node_channels is None):
             raise ValueError(
@@ -263,10 +256,10 @@ def _graph_net(
     if edges == "constant":
         edge_encoder = ConstantEncoder(channels)
     elif reads_edges:
-        edge_encoder = _encoder(task.edge_tokens, task.edge_channels, channels, "edge_attr")
+        edge_encoder = new_encoder(task.edge_tokens, task.edge_channels, channels, "edge_attr")
     scale = OutputScale(task.mean, task.std) if task.mean and task.std else None
     walks = WalkEncoder(task.encodings, channels) if task.encodings else None
-    encoder = _encoder(task.node_tokens, task.node_channels, channels)
+    encoder = new_encoder(task.node_tokens, task.node_channels, channels, "x")
     shared = edge_features and edges == "none"  # no layer returns new ones
     return GraphNet(encoder, blocks, ends, edge_encoder, scale, shared, walks)
 
@@ -277,12 +270,3 @@ def head_of(host: Host | None, head: str | None = None) -> str:
     if head is not None:
         checks.one_of("create_model", "head", head, allowed)
     return head or allowed[0]
-
-
-def _encoder(
-    tokens: int | tuple[int, ...] | None, features: int | None, channels: int, name: str = "x"
-) -> Module:
-    if tokens is not None:
-        return TokenEncoder(tokens, channels, name)
-    assert features is not None
-    return FeatureEncoder(features, channels, name)

@@ -1,6 +1,5 @@
-r"""Trained networks as files: the weights that are kept with the project, one safetensors file for
-each row of the paper's tables and of our own, ``weights/TABLE/ROW.safetensors``; and folders in the
-format of the Hugging Face hub.
+r"""Trained networks as files: the weights that are kept with the project,
+``weights/TABLE/ROW.safetensors``, and folders in the format of the Hugging Face hub.
 
 A kept file holds the network of the epoch whose figure the table shows, the last one, or the best
 one for few-shot images, and in its metadata all that is needed to build and to evaluate it.
@@ -114,8 +113,7 @@ def read_weights(path: Path) -> Weights:
 
 @contextmanager
 def loading_errors(path: Path) -> Iterator[None]:
-    """Raises a :class:`FileError` that names the file for an error that a wrong file causes within
-    the block."""
+    """Raises a :class:`FileError` that names the file for an error that a wrong file causes."""
     try:
         yield
     except FileError:
@@ -173,20 +171,18 @@ def _kept_here() -> str:
 
 
 def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, Any]) -> Module:
-    """Returns the network of kept weights for one of the paper's tasks, see
-    :func:`fognn.models.create_model`."""
+    """Returns the network of kept weights, see :func:`fognn.models.create_model`."""
     known = [key for key, own in TASKS.items() if task == own or str(task).lower() == key]
     if not known:
         raise ValueError(
             f"create_model: task must be one of {', '.join(TASKS)} with pretrained=True, got "
             f"{task!r}; fognn.load loads any kept weights by name"
         )
+    name, place = name.lower(), known[0]
     # IMDB-MULTI is a part of the paper's table of limits.
-    file = _find(f"{known[0]}/{name.lower()}", f"limits/{name.lower()}-{known[0]}")
+    file = _find(f"{place}/{name}", f"limits/{name}-{place}")
     if file is None:
-        raise ValueError(
-            f"create_model: no weights for {name.lower()} on {known[0]}; {_kept_here()}"
-        )
+        raise ValueError(f"create_model: no weights for {name} on {place}; {_kept_here()}")
     weights = read_weights(file)
     for key, value in settings.items():
         own = weights.settings.get(key)

@@ -196,8 +196,7 @@ class ImageEncoder(Resettable):
 
 
 def through(layers: Sequential, x: Tensor, repeats: Repeats) -> Tensor:
-    r"""Runs layers on the distinct rows of a batch, see :func:`fognn.nn.norms.repeated_norm`.
-    Dropout draws one mask for a row and its repetitions."""
+    r"""Runs layers on distinct rows; dropout draws one mask for a row and its repetitions."""
     for layer in layers:
         norm = isinstance(layer, BatchNorm | BatchNorm2d)
         x = repeated_norm(layer, x, repeats) if norm else layer(x)

@@ -163,23 +163,16 @@ class FOG(GraphLayer):
         return self._normalise(self.norm_2, _linear(self.lin_2, h))
 
     def aggregate(
-        self,
-        adj: Adjacency,
-        h_source: Tensor,
-        h_target: Tensor,
-        edge_weight: OptTensor = None,
-        edge_attr: OptTensor = None,
+        self, adj: Adjacency, h_source: Tensor, h_target: Tensor, weight: OptTensor, e: OptTensor
     ) -> Tensor:
         r"""Returns the output from :meth:`shrink` of sources and targets."""
-        edge_weight = self.masked(adj, edge_weight)
-        return self.correlate(h_target, self._sum(adj, h_source, edge_weight, edge_attr))
+        return self.correlate(h_target, self._sum(adj, h_source, weight, e))
 
-    def _sum(
-        self, adj: Adjacency, h_source: Tensor, edge_weight: OptTensor, edge_attr: OptTensor
-    ) -> Tensor:
-        h_sum = spmm(adj, self.shrink_again(h_source).t(), edge_weight)
-        if self.lin_e is not None and edge_attr is not None:
-            h_sum = h_sum + self.lin_e(segment_sum(adj.ptr, edge_attr, edge_weight))
+    def _sum(self, adj: Adjacency, h_source: Tensor, weight: OptTensor, e: OptTensor) -> Tensor:
+        weight = self.masked(adj, weight)
+        h_sum = spmm(adj, self.shrink_again(h_source).t(), weight)
+        if self.lin_e is not None and e is not None:
+            h_sum = h_sum + self.lin_e(segment_sum(adj.ptr, e, weight))
         return h_sum
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:

@@ -93,27 +93,19 @@ class FOGControl(FOG):
         return self.h1 + self.h2 if self.kind in ("concat", "own") else self.h1 * self.h2
 
     def aggregate(
-        self,
-        adj: Adjacency,
-        h_source: Tensor,
-        h_target: Tensor,
-        edge_weight: OptTensor = None,
-        edge_attr: OptTensor = None,
+        self, adj: Adjacency, h_source: Tensor, h_target: Tensor, weight: OptTensor, e: OptTensor
     ) -> Tensor:
         if self.kind == "own":
             return self.lin_vu(torch.cat([h_target, self.shrink_again(h_target)]).t())
-        masked = self.masked(adj, edge_weight)
         if self.kind == "kron-neighbours":
             # W is linear, so it is applied once a node and before the sum over edges.
-            weight, bias = self.lin_vu.weight, self.lin_vu.bias
-            product = kron_linear(
-                h_source, self.shrink_again(h_source), weight, torch.zeros_like(bias)
-            )
-            return spmm(adj, product, masked) + bias
-        h_sum = self._sum(adj, h_source, masked, edge_attr)
+            h_u, zero = self.shrink_again(h_source), torch.zeros_like(self.lin_vu.bias)
+            product = kron_linear(h_source, h_u, self.lin_vu.weight, zero)
+            return spmm(adj, product, self.masked(adj, weight)) + self.lin_vu.bias
+        h_sum = self._sum(adj, h_source, weight, e)
         if self.kind == "kron-mean":
             # As in PyG, an explainer's mask does not change the degree.
-            h_sum = h_sum * reciprocal_degree(adj, edge_weight, h_sum.dtype)
+            h_sum = h_sum * reciprocal_degree(adj, weight, h_sum.dtype)
         return self.correlate(h_target, h_sum)
 
     def correlate(self, h_v: Tensor, h_sum: Tensor) -> Tensor:

@@ -59,9 +59,8 @@ class GATConv(GraphLayer):
         self.att_src = Parameter(torch.empty(heads, out_channels))
         self.att_dst = Parameter(torch.empty(heads, out_channels))
         self.lin_e = self.edge_linear(edge_dim, width, bias=False, weight_initializer="glorot")
-        self.att_edge: Parameter | None = None
-        if self.lin_e is not None:
-            self.att_edge = Parameter(torch.empty(heads, out_channels))
+        empty = torch.empty(heads, out_channels)
+        self.att_edge = None if self.lin_e is None else Parameter(empty)
         self.reset_parameters()
 
     @property
@@ -83,9 +82,8 @@ class GATConv(GraphLayer):
         source, target, adj = self.inputs(x, edge_index, self.in_channels, dtype)
         h = self.lin(source)
         h_target = h if source is target else self.lin(target)
-        score_source = self._score(h, self.att_src).index_select(0, adj.source)
-        score_target = self._score(h_target, self.att_dst).index_select(0, adj.target)
-        score = score_source + score_target
+        score = self._score(h, self.att_src).index_select(0, adj.source)
+        score = score + self._score(h_target, self.att_dst).index_select(0, adj.target)
         edges = self.edge_features(adj, edge_attr, dtype)
         if edges is not None and self.lin_e is not None and self.att_edge is not None:
             score = score + self._score(self.lin_e(edges), self.att_edge)

@@ -66,11 +66,9 @@ class GatedGCNConv(GraphLayer):
         self.lin_U = Linear(channels, channels)
         self.lin_V = Linear(channels, channels)
         self.norm_e = BatchNorm(channels, allow_single_element=True)
-        self.lin_W: Linear | None = None
-        if out_channels is not None:
-            checks.positive_int("GatedGCNConv", "out_channels", out_channels)
-            self.lin_W = Linear(channels, out_channels)
         self.out_channels = channels if out_channels is None else out_channels
+        checks.positive_int("GatedGCNConv", "out_channels", self.out_channels)
+        self.lin_W = None if out_channels is None else Linear(channels, out_channels)
         self.reset_parameters()
 
     def forward(

@@ -83,8 +83,7 @@ class GCNConv(GraphLayer):
         # The sum over edges is taken at whichever width is smaller.
         narrow = self.out_channels <= source.size(1)
         h = self.lin(source) if narrow else source
-        # Factors of the targets: 1 / d for the mean; 1 / sqrt(d) for the symmetric norm, where they
-        # are those of the sources, too.
+        # 1 / d of the targets for the mean; 1 / sqrt(d) of both ends for the symmetric norm.
         scale = None if self.norm == "none" else reciprocal_degree(adj, edge_weight, h.dtype)
         of_source: OptTensor = None
         if scale is not None and self.norm == "sym":

@@ -89,10 +89,9 @@ class GINConv(GraphLayer):
         if edges is not None:
             edges = edges if self.lin_e is None else self.lin_e(edges)
             message = (source.index_select(0, adj.source) + edges).relu_()
-            h = _Combine.apply(segment_sum(adj.ptr, message, weight), target, self.eps)
-            return self.lin_U(self.norm(self.lin_V(h)).relu_())
-        # The sum over edges is taken at whichever width is smaller.
-        if self.hidden < source.size(1):
+            total = segment_sum(adj.ptr, message, weight)
+            h = self.lin_V(_Combine.apply(total, target, self.eps))
+        elif self.hidden < source.size(1):  # the sum over edges is taken at the smaller width
             source_V = F.linear(source, self.lin_V.weight)
             target_V = source_V if source is target else F.linear(target, self.lin_V.weight)
             h = _Combine.apply(spmm(adj, source_V, weight), target_V, self.eps)

@@ -36,8 +36,7 @@ class GraphLayer(Resettable, MessagePassing):
     def edge_linear(
         self, edge_dim: int | None, channels: int, always: bool = True, **options: Any
     ) -> Linear | None:
-        r"""Returns the Linear of edge features: :obj:`None` without them and, unless ``always``,
-        if they have as many channels as its output."""
+        r"""Returns the Linear of edge features; unless ``always``, only if the sizes differ."""
         self.edge_dim = edge_dim
         if edge_dim is None:
             return None
@@ -47,15 +46,14 @@ class GraphLayer(Resettable, MessagePassing):
     def inputs(
         self, x: Tensor | PairTensor, edge_index: Any, channels: int, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor, Adjacency]:
-        r"""Returns the features of sources and targets, the same object on a homogeneous graph, and
+        r"""Returns the features of sources and targets, on one set of nodes the same object, and
         the graph."""
-        owner = type(self).__name__
+        owner, given = type(self).__name__, type(x).__name__
         if isinstance(x, Tensor):
             x = (x, x)
         elif not isinstance(x, tuple | list) or len(x) != 2:
-            what = type(x).__name__
             raise ValueError(
-                f"{owner}: x must be a tensor or a pair (x_source, x_target), got {what}"
+                f"{owner}: x must be a tensor or a pair (x_source, x_target), got {given}"
             )
         names = ("x", "x") if x[0] is x[1] else ("x[0] (sources)", "x[1] (targets)")
         for name, part in zip(names, x, strict=True):
@@ -64,8 +62,7 @@ class GraphLayer(Resettable, MessagePassing):
         return x[0], x[1], adjacency(edge_index, x[0].size(0), x[1].size(0))
 
     def edge_weights(self, adj: Adjacency, weight: Tensor | None) -> Tensor | None:
-        r"""Returns edge weights in the order of ``adj``: the argument, or a sparse matrix's
-        values."""
+        r"""Returns edge weights, or a sparse matrix's values, in the order of ``adj``."""
         owner = type(self).__name__
         if weight is None:
             return adj.weight
@@ -75,8 +72,7 @@ class GraphLayer(Resettable, MessagePassing):
                 "weights"
             )
         checks.per_edge(owner, "edge_weight", weight, adj.num_edges)
-        if weight.dim() == 2 and weight.size(1) == 1:
-            weight = weight.squeeze(1)
+        weight = weight.squeeze(1) if weight.shape[1:] == (1,) else weight
         if weight.dim() != 1:
             shape = list(weight.shape)
             raise ValueError(f"{owner}: edge_weight must have shape [num_edges], got {shape}")
@@ -92,13 +88,12 @@ class GraphLayer(Resettable, MessagePassing):
                 raise ValueError(f"{owner}: edge_attr must be None for a layer without edge_dim")
             return None
         if not isinstance(value, Tensor):
-            what = type(value).__name__
+            given = type(value).__name__
             raise ValueError(
-                f"{owner}: edge_attr must be given with edge_dim={channels}, got {what}"
+                f"{owner}: edge_attr must be given with edge_dim={channels}, got {given}"
             )
         checks.per_edge(owner, "edge_attr", value, adj.num_edges)
-        if value.dim() == 1:
-            value = value.unsqueeze(1)
+        value = value.unsqueeze(1) if value.dim() == 1 else value
         checks.features(owner, "edge_attr", value, channels, dtype)
         return adj.sort(value)
 
@@ -150,8 +145,7 @@ for _name in vars(MessagePassing):
 
 
 def reciprocal_degree(adj: Adjacency, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """Returns one over the sum of the weights of each node, ``[num_targets, 1]``; 0 for a node
-    without neighbours, as in PyG."""
+    """Returns one over the sum of each node's weights, ``[num_targets, 1]``; 0 without any."""
     if weight is None:
         degree = adj.ptr.diff().to(dtype).unsqueeze(1)
     else:

@@ -104,19 +104,11 @@ class _Normalise(Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        mean: Tensor,
-        var: Tensor,
-        total: int,
-        eps: float,
-        repeats: Repeats,
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, *batch: Any
     ) -> Tensor:
         ctx.save_for_backward(x, weight, mean, var)
-        ctx.total, ctx.eps, ctx.repeats = total, eps, repeats
-        return F.batch_norm(x, mean, var, weight, bias, eps=eps)
+        ctx.total, ctx.eps, ctx.repeats = batch
+        return F.batch_norm(x, mean, var, weight, bias, eps=ctx.eps)
 
     @staticmethod
     @once_differentiable

@@ -62,8 +62,7 @@ class WithFOG(GraphLayer):
 
     @property
     def add_self_loops(self) -> bool:
-        r"""Whether the layer adds self loops. PyG's :func:`to_hetero` asks for it, because they
-        are wrong on a bipartite graph."""
+        r"""Whether the layer adds self loops, for which PyG's :func:`to_hetero` asks."""
         return bool(getattr(self.conv, "add_self_loops", False))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

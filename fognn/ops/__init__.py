@@ -1,10 +1,9 @@
 r"""Sums over edges, each an operator with its own backward. Nothing here has weights."""
 
-from fognn.ops.add_ends import add_ends
 from fognn.ops.adjacency import Adjacency, adjacency
 from fognn.ops.gated_edges import Norm, gated_edges, gated_sum, stacked
 from fognn.ops.kron_linear import kron_linear
-from fognn.ops.spmm import edge_softmax, segment_sum, spmm
+from fognn.ops.spmm import add_ends, edge_softmax, segment_sum, spmm
 
 __all__ = [
     "Adjacency",

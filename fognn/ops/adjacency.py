@@ -66,10 +66,8 @@ def compress(key: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Sorts ``key`` stably; returns the pointers of ``size`` rows, and the permutation."""
     # A radix sort of 32-bit keys takes half the time of 64-bit ones. (While torch.compile or
     # torch.export traces, the comparison would fix the number of nodes.)
-    if not torch.compiler.is_compiling() and size <= torch.iinfo(torch.int32).max:
-        ordered, perm = torch.sort(key.to(torch.int32), stable=True)
-    else:
-        ordered, perm = torch.sort(key, stable=True)
+    small = not torch.compiler.is_compiling() and size <= torch.iinfo(torch.int32).max
+    ordered, perm = torch.sort(key.to(torch.int32) if small else key, stable=True)
     bounds = torch.arange(size + 1, dtype=ordered.dtype, device=key.device)
     return torch.searchsorted(ordered, bounds).to(key.dtype), perm
 
@@ -117,10 +115,7 @@ def adjacency(
     if edge_index.layout != torch.strided:
         raise ValueError(f"edge_index must be strided, CSR or CSC, got {edge_index.layout}")
     if isinstance(edge_index, EdgeIndex):
-        found = _from_edge_index(edge_index, num_sources, num_targets)
-        if found is not None:
-            return found
-        return _from_tensor(edge_index.as_tensor(), num_sources, num_targets)
+        return _from_edge_index(edge_index, num_sources, num_targets)
     return _from_tensor(edge_index, num_sources, num_targets)
 
 
@@ -159,19 +154,18 @@ def _from_tensor(edge_index: Tensor, num_sources: int, num_targets: int) -> Adja
     return Adjacency(ptr, index, perm, *transposed)
 
 
-def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) -> Adjacency | None:
-    """Reads an EdgeIndex without sorting; :obj:`None` if it is not sorted."""
+def _from_edge_index(edge_index: EdgeIndex, num_sources: int, num_targets: int) -> Adjacency:
+    """Reads a sorted EdgeIndex without sorting."""
     rows, cols = edge_index.sparse_size()
     if (rows is not None and rows != num_sources) or (cols is not None and cols != num_targets):
         raise ValueError(
             f"edge_index: its sparse_size must be ({num_sources}, {num_targets}), "
             f"the numbers of source and target nodes, got ({rows}, {cols})"
         )
-    if not edge_index.is_sorted:
-        return None
-    if torch.compiler.is_compiling():
-        return _from_cache(edge_index)
-    data = edge_index.as_tensor()
+    compiling, data = torch.compiler.is_compiling(), edge_index.as_tensor()
+    if compiling or not edge_index.is_sorted:
+        cached = _from_cache(edge_index) if edge_index.is_sorted else None
+        return _from_tensor(data, num_sources, num_targets) if cached is None else cached
     sized = rows is not None and cols is not None
     # Checking every edge takes as long as summing eight channels, so an EdgeIndex with a size is
     # checked once, until its size or (by its version counter) its data change.

@@ -40,8 +40,7 @@ def gated_sum(
 
 
 class Norm(NamedTuple):
-    """The parameters of a BatchNorm, and the mean and variance that it normalises by (:obj:`None`
-    for those of the batch)."""
+    """A BatchNorm's parameters, and its mean and variance, :obj:`None` for those of the batch."""
 
     weight: Tensor
     bias: Tensor
@@ -183,19 +182,15 @@ def _affine(weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, eps: float)
 def _norm_gradient(
     grad: Tensor,
     hat: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    mean: Tensor,
-    var: Tensor,
-    eps: float,
+    norm: tuple[Tensor, Tensor, Tensor, Tensor, float],
     batch_statistics: bool,
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Returns the gradients of a norm's weight and bias, and the factors ``scale, shift, back_0,
     back_1``: the gradient of ``hat`` is ``passed * scale + back_0 + back_1 * hat``, where
     ``passed`` is the gradient of the output where ``hat * scale + shift`` is above zero (ReLU), and
-    zero elsewhere. ``mean`` and ``var`` are those that the forward used."""
-    count, channels = hat.shape
-    scale, shift = _affine(weight, bias, mean, var, eps)
+    zero elsewhere. The norm has the mean and variance that the forward used."""
+    (count, channels), (_, _, mean, var, eps) = hat.shape, norm
+    scale, shift = _affine(*norm)
     bounds = kernels.even_parts(count)
     moments = torch.zeros(2, len(bounds) - 1, channels, dtype=torch.float64)
     kernels.loop("norm_moments", grad, hat, scale, shift, mean, bounds, *moments)
@@ -229,17 +224,16 @@ def _gated_edges_backward(
     norm_eps: float,
     batch_statistics: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Returns the gradients of both ends, of ``e``, ``weight`` and ``bias``, and of the norm's two
-    parameters."""
+    """Returns the gradients of both ends, ``e``, ``weight``, ``bias`` and the norm's parameters."""
     (num_edges, channels), width = hat.shape, average.size(1)
     grad_norm_weight, grad_norm_bias = hat.new_zeros(0), hat.new_zeros(0)
     factors = [hat.new_zeros(channels)] * 4
     if grad_e is None or norm_weight is None or norm_bias is None:
         grad_e = hat.new_zeros(0, channels)
     else:
-        grad_norm_weight, grad_norm_bias, factors = _norm_gradient(
-            grad_e, hat, norm_weight, norm_bias, mean, var, norm_eps, batch_statistics
-        )
+        norm = (norm_weight, norm_bias, mean, var, norm_eps)
+        of_norm = _norm_gradient(grad_e, hat, norm, batch_statistics)
+        grad_norm_weight, grad_norm_bias, factors = of_norm
     factors = [kernels.padded(t) for t in factors]
 
     target = ptr2index(ptr, num_edges)
@@ -299,8 +293,6 @@ def _setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
 def _backward(ctx, grad_y, grad_e, *_):  # type: ignore[no-untyped-def]
     *inputs, mean, var, hat, average, inverse = ctx.saved_tensors
     of_target, of_source, e, weight, _, norm_weight, norm_bias, norm_mean, _, ptr, source = inputs
-    if grad_y is None and grad_e is None:
-        return (None,) * 14
     if grad_y is None:
         grad_y = of_target.new_zeros(of_target.size(0), weight.size(0))
     *gradients, grad_norm_weight, grad_norm_bias = _gated_edges_backward(

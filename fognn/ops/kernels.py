@@ -1,13 +1,9 @@
 """The kernels behind the sums over edges, and the choice between them.
 
-:func:`path` chooses one of three paths for a tensor:
-
-- ``"cpu"``: a float32 sum is ``embedding_bag`` (of torch's kernels the fastest from 64 channels on
-  and as fast as the next at 8, see ``benchmarks/kernels.py``); a float64 sum, the maximum and the
-  products of edges are ``torch.sparse``'s on CSR.
-- ``"cuda"``: sums and products of edges are ``torch.sparse``'s on CSR (cuSPARSE's SpMM and SDDMM).
-  There is none for the maximum, which gathers a few channels at a time.
-- ``"plain"``: gather and scatter, for other devices and dtypes.
+A float32 sum on the CPU is ``embedding_bag`` (of torch's kernels the fastest from 64 channels on
+and as fast as the next at 8, see ``benchmarks/kernels.py``). Other sums and the products of edges
+are ``torch.sparse``'s on CSR (on CUDA, cuSPARSE's SpMM and SDDMM), and for other devices and dtypes
+gather and scatter. The maximum gathers a few channels at a time.
 
 Where torch has no kernel that avoids a tensor of edges x channels, numba's loops
 (:mod:`fognn.ops.loops`) run on the CPU, see :func:`has_loops`. Without numba, or with
@@ -44,8 +40,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def has_loops(*tensors: Tensor) -> bool:
-    """Whether numba's loops run on these tensors: on the CPU, all of one dtype, without autocast
-    (which mixes dtypes)."""
+    """Whether numba's loops run on these tensors: on the CPU, of one dtype, without autocast."""
     first = tensors[0]
     if not (_LOOPS and path(first) == "cpu") or torch.is_autocast_enabled("cpu"):
         return False
@@ -55,8 +50,7 @@ def has_loops(*tensors: Tensor) -> bool:
 @functools.cache
 def _loops() -> Any:
     """Imports numba, at the first loop."""
-    # Numba's threads may be those of torch's OpenMP: starting them then sets torch's number of
-    # threads to the number of cores.
+    # If numba's threads are torch's OpenMP's, starting them sets torch's number of threads.
     threads = torch.get_num_threads()
     loops = importlib.import_module("fognn.ops.loops")
     loops.set_num_threads(1)

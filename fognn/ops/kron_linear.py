@@ -28,8 +28,9 @@ def kron_linear(h: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return _kron_linear(h.contiguous(), s.contiguous(), weight, bias)
 
 
-def _chunk(h: Tensor) -> int:
-    return 4096 if h.device.type == "cpu" else max(h.size(1), 1)
+def _parts(h: Tensor) -> list[slice]:
+    size = 4096 if h.device.type == "cpu" else max(h.size(1), 1)
+    return [slice(start, start + size) for start in range(0, h.size(1), size)]
 
 
 def _kron(h: Tensor, s: Tensor) -> Tensor:
@@ -39,10 +40,8 @@ def _kron(h: Tensor, s: Tensor) -> Tensor:
 @torch.library.custom_op("fognn::kron_linear", mutates_args=())
 def _kron_linear(h: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     out = h.new_empty(h.size(1), weight.size(0))
-    size = _chunk(h)
-    chunks = zip(h.split(size, 1), s.split(size, 1), out.split(size), strict=True)
-    for h_part, s_part, out_part in chunks:
-        torch.addmm(bias, _kron(h_part, s_part).t(), weight.t(), out=out_part)
+    for part in _parts(h):
+        torch.addmm(bias, _kron(h[:, part], s[:, part]).t(), weight.t(), out=out[part])
     return out
 
 
@@ -57,20 +56,12 @@ def _kron_linear_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     grad_h, grad_s = torch.empty_like(h), torch.empty_like(s)
     grad_weight = torch.zeros_like(weight)
-    size = _chunk(h)
-    chunks = zip(
-        grad.split(size),
-        h.split(size, 1),
-        s.split(size, 1),
-        grad_h.split(size, 1),
-        grad_s.split(size, 1),
-        strict=True,
-    )
-    for grad_part, h_part, s_part, grad_h_part, grad_s_part in chunks:
-        grad_kron = (weight.t() @ grad_part.t()).view(h.size(0), s.size(0), -1)
-        torch.sum(grad_kron * s_part.unsqueeze(0), 1, out=grad_h_part)
-        torch.sum(grad_kron * h_part.unsqueeze(1), 0, out=grad_s_part)
-        grad_weight.addmm_(grad_part.t(), _kron(h_part, s_part).t())
+    for part in _parts(h):
+        h_part, s_part = h[:, part], s[:, part]
+        grad_kron = (weight.t() @ grad[part].t()).view(h.size(0), s.size(0), -1)
+        torch.sum(grad_kron * s_part.unsqueeze(0), 1, out=grad_h[:, part])
+        torch.sum(grad_kron * h_part.unsqueeze(1), 0, out=grad_s[:, part])
+        grad_weight.addmm_(grad[part].t(), _kron(h_part, s_part).t())
     return grad_h, grad_s, grad_weight, grad.sum(0)
 
 
