@@ -65,12 +65,7 @@ def dataset_info(name: str) -> DatasetInfo:
 def where(entry: DatasetInfo, data: str | Path | None = None) -> str:
     r"""Returns where the files of a dataset are: :obj:`"data folder"`, :obj:`"cache"`, or
     :obj:`"no"`; :obj:`"generated"` for one that needs none, and :obj:`"download"` for one that is
-    downloaded when it is first opened.
-
-    Args:
-        entry (DatasetInfo): The dataset.
-        data (str or Path, optional): The data folder. (default: :obj:`$FOGNN_DATA`)
-    """
+    downloaded when it is first opened; ``data`` is the data folder (:obj:`$FOGNN_DATA`)."""
     if entry.generated:
         return "generated"
     folder = data_dir(data)

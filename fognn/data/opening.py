@@ -13,7 +13,7 @@ from torch_geometric.utils import degree
 
 from fognn.data.graph_files import MASKS, check_graphs, level_of, read_graphs
 from fognn.data.molecules import MoleculeTable, is_csv, read_molecules
-from fognn.data.pyg_datasets import is_pyg_name, open_pyg
+from fognn.data.pyg_datasets import PREFIX, open_pyg
 from fognn.data.sources import SPLITS
 from fognn.data.splits import column_split
 from fognn.data.targets import targets_from_tensors
@@ -22,11 +22,6 @@ from fognn.utils.files import user_path
 
 PYTHON = "python:"
 """The beginning of the names of Python objects."""
-
-
-def is_python_name(name: str) -> bool:
-    r"""Returns whether a name stands for a Python object."""
-    return name.startswith(PYTHON)
 
 
 def open_user_data(
@@ -62,9 +57,9 @@ def open_user_data(
         parts = _parts(source)
         kind = type(source["train"] if isinstance(source, Mapping) else source).__name__
         return _of_parts(PYTHON + kind.lower(), parts, task)
-    if is_pyg_name(str(source)):
+    if str(source).startswith(PREFIX):
         return _of_parts(str(source), open_pyg(str(source), folder), task)
-    if is_python_name(str(source)):
+    if str(source).startswith(PYTHON):
         raise ValueError(
             f"data {str(source)!r} were given as a Python object: call fognn.train with the same "
             "object, which resumes the run"
@@ -141,9 +136,9 @@ def _of_parts(
 ) -> UserData:
     r"""Returns the data of graphs by split; those of a csv file have targets and splits there."""
     items = [graph for part in parts.values() for graph in part]
-    where = "data" if is_python_name(name) else name
+    where = "data" if name.startswith(PYTHON) else name
     graphs = check_graphs(where, items)
-    if is_python_name(name):
+    if name.startswith(PYTHON):
         name += f"-{len(items)}-{_digest(parts)}"
     if "y" not in graphs[0]:
         raise ValueError(f"{where}, graph 0 must have y, the target to learn")

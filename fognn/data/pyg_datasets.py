@@ -20,11 +20,6 @@ from fognn.utils.errors import FileError
 PREFIX = "pyg:"
 
 
-def is_pyg_name(name: str) -> bool:
-    r"""Returns whether a name is one for :meth:`open_pyg`."""
-    return name.startswith(PREFIX)
-
-
 def open_pyg(name: str, data: str | Path | None = None) -> dict[str, list[Data]]:
     r"""Opens a dataset of :mod:`torch_geometric.datasets`; PyG downloads it if necessary.
 

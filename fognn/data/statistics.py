@@ -66,13 +66,8 @@ def statistics(counts: Counts) -> dict[str, float]:
 
 
 def describe(data: UserData, how: str | None = None, fold: int | None = None) -> dict[str, Any]:
-    r"""Returns what there is to know about the user's data, as numbers and texts by name.
-
-    Args:
-        data (UserData): The data.
-        how (str, optional): The split, see :meth:`UserData.splits`. (default: :obj:`None`)
-        fold (int, optional): The number of the split. (default: :obj:`None`)
-    """
+    r"""Returns what there is to know about the user's data and a split, see
+    :meth:`UserData.splits`, as numbers and texts by name."""
     counts = count(data.graphs)
     del counts["labels"]
     found: dict[str, Any] = {**statistics(counts)}

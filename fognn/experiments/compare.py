@@ -12,7 +12,7 @@ from torch.nn import Module
 
 from fognn.data import UserData, open_user_data
 from fognn.data.catalog import dataset_info
-from fognn.data.opening import is_python_name
+from fognn.data.opening import PYTHON
 from fognn.data.statistics import describe
 from fognn.experiments.differences import METRICS, networks_table, pluralize, sentence_of
 from fognn.experiments.ledger import COMPARE, LedgerEntry, ledger_of
@@ -81,7 +81,7 @@ class CompareResult:
         if not folder.exists():  # measured on another machine
             return f"{best.result['command']} trains it"
         place = folder / "fold-1" if (folder / "fold-1").is_dir() else folder
-        if is_python_name(best.model):
+        if best.model.startswith(PYTHON):
             return f"fognn.predict({str(place)!r}, graphs, module=network)"
         words = ["fognn", "predict", str(place), "INPUT", "-o", "predictions.csv"]
         return shlex.join([*words, "--import", str(asked())] if asked() else words)

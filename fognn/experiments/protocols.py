@@ -14,8 +14,8 @@ import yaml
 from torch.nn import Module
 
 from fognn.data.catalog import dataset_info
-from fognn.data.opening import is_python_name
-from fognn.data.pyg_datasets import is_pyg_name
+from fognn.data.opening import PYTHON
+from fognn.data.pyg_datasets import PREFIX
 from fognn.data.user_data import UserData
 from fognn.experiments.rows import Row, all_rows, image_settings, model_settings, name_of
 from fognn.models import Task, list_models
@@ -60,13 +60,8 @@ def build(row: Row, **settings: Any) -> Module:
 
 
 def config_of(row: Row, seed: int = 0, **settings: Any) -> Config:
-    r"""Returns the configuration of a row, by the paper's protocol.
-
-    Args:
-        row (Row): A row of :func:`fognn.experiments.rows`.
-        seed (int, optional): The seed. (default: :obj:`0`)
-        **settings (optional): Settings of the network, as in :func:`fognn.experiments.build`.
-    """
+    r"""Returns the configuration of a row of :func:`fognn.experiments.rows`, by the paper's
+    protocol, with settings of the network as in :func:`fognn.experiments.build`."""
     model = ModelConfig(name_of(row), model_settings(row) | settings)
     config = Config(_episodes(_data(row.dataset), row), model, _training(row), seed)
     return config.with_values(row.values)
@@ -105,7 +100,7 @@ def protocol(
         shots = {key: values.get(f"data.{key}", getattr(wanted, key)) for key in names}
         wanted = dataclasses.replace(wanted, **shots)
         model = f"fewshot-{model}" if f"fewshot-{model}" in list_models() else model
-    if not is_python_name(model):
+    if not model.startswith(PYTHON):
         checks.known("train", "model", model, list_models())
     if own:
         return _own(data, model, seed, values, opened)
@@ -132,7 +127,7 @@ def protocol(
 def command_of(config: Config) -> str:
     r"""Returns the command that trains a run from a fresh clone: ``fognn train`` with each setting
     that is not :func:`protocol`'s. A user's file has no folder outside the working directory."""
-    if is_python_name(config.data.name) or is_python_name(config.model.name):
+    if config.data.name.startswith(PYTHON) or config.model.name.startswith(PYTHON):
         return f"fognn.train(data, model, seed={config.seed}, ...) in Python, with the same objects"
     data, model, own = config.data, config.model.name, is_user_data(config.data)
     name = user_data_name(data) if own else data.name.lower()
@@ -152,7 +147,11 @@ def command_of(config: Config) -> str:
 
 
 def _own(data: str, model: str, seed: int, values: Values, opened: UserData | None) -> Config:
-    name = data if is_pyg_name(data) or is_python_name(data) else str(user_path(data).resolve())
+    name = (
+        data
+        if data.startswith(PREFIX) or data.startswith(PYTHON)
+        else str(user_path(data).resolve())
+    )
     split = str(values.get("data.split"))
     if split.endswith((".json", ".csv", ".csv.gz")):
         values = {**values, "data.split": str(user_path(split).resolve())}
@@ -179,7 +178,7 @@ def _own_start(data: DataConfig, model: str, seed: int) -> Config:
 
 
 def _usual_network(model: str) -> dict[str, Any]:
-    return {} if is_python_name(model) else {"channels": 64, "layers": 4, "dropout": 0.0}
+    return {} if model.startswith(PYTHON) else {"channels": 64, "layers": 4, "dropout": 0.0}
 
 
 def _data(name: str) -> DataConfig:
@@ -234,7 +233,7 @@ def recipe(
     own = [key for key in usual if key.startswith("model.")]
     config = base.with_values({k: v for k, v in (usual | given).items() if k not in own})
     network, task = config.model.name, task_of(config.data, opened)
-    if task is None or is_python_name(network):
+    if task is None or network.startswith(PYTHON):
         return config
     fitting = {key: usual[key] for key in own if _fits(key, network, task)} | given
     settings = {k.removeprefix("model."): v for k, v in fitting.items() if k.startswith("model.")}

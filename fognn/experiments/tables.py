@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from fognn.data.opening import PYTHON, is_python_name
-from fognn.data.pyg_datasets import PREFIX, is_pyg_name
+from fognn.data.opening import PYTHON
+from fognn.data.pyg_datasets import PREFIX
 from fognn.experiments.protocols import config_of
 from fognn.experiments.rows import TABLES, Row, get_row, model_settings, rows_of
 from fognn.training import Config
@@ -149,9 +149,9 @@ def other_key(config: Config) -> str:
 def data_slug(config: Config) -> str:
     r"""Returns the name of the data of a run without prefixes, folders and suffixes."""
     name = config.data.name
-    if is_pyg_name(name):
+    if name.startswith(PREFIX):
         return name.removeprefix(PREFIX).replace("/", "-")
-    if is_user_data(config.data) and not is_python_name(name):
+    if is_user_data(config.data) and not name.startswith(PYTHON):
         return Path(name.removesuffix(".gz")).stem
     return name.removeprefix(PYTHON)
 

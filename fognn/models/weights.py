@@ -32,39 +32,16 @@ _ENTRY = "fognn"
 _FIELDS = ("key", "seed", "epoch", "config", "task")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9+._=-]*")
 
-_CARD = """---
-library_name: fognn
-tags:
-- fognn
-- graph-machine-learning
----
-
-# {title}
-
-Built with [PyG](https://pyg.org) and fognn. {training} To load it, with this folder in place of
-`FOLDER`:
-
-```python
-from fognn.models import PretrainedNet
-
-net = PretrainedNet.from_pretrained("FOLDER")
-```
-"""
-
 
 @dataclass(frozen=True)
 class Weights:
     """A trained network as data."""
 
-    key: str
-    """The key of its run in the ledger, such as ``"zinc/gcn+fog-seed0"``."""
+    key: str  # of its run in the ledger, such as "zinc/gcn+fog-seed0"
     seed: int
-    epoch: int
-    """The number of trained epochs, up to the one whose weights these are."""
-    config: dict[str, Any]
-    """The configuration of the run; for a run over folds, that of the first fold."""
-    task: dict[str, Any] | None
-    """The fields of its :class:`~fognn.models.Task`; :obj:`None` for few-shot images."""
+    epoch: int  # the number of trained epochs, up to the one whose weights these are
+    config: dict[str, Any]  # of the run; for a run over folds, that of the first fold
+    task: dict[str, Any] | None  # the fields of its Task; None for few-shot images
     tensors: dict[str, Tensor]
 
     @property
@@ -75,8 +52,8 @@ class Weights:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of the network."""
-        settings = {key: value for key, value in self.config["model"].items() if key != "name"}
-        return _with_order(self.model, settings)
+        settings = _with_order(self.model, self.config["model"])
+        return {key: value for key, value in settings.items() if key != "name"}
 
 
 def _with_order(model: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -127,15 +104,11 @@ def loading_errors(path: Path) -> Iterator[None]:
 
 def weights_folders() -> list[Path]:
     """Returns the folders in which weights are looked up by name, in order."""
-    given = os.environ.get("FOGNN_WEIGHTS")
-    clone = Path(__file__).parents[2]
-    return [
-        *([user_path(given)] if given else []),
-        # An installed package lies beside others, whose folder could have this name.
-        *([clone / "weights"] if (clone / "pyproject.toml").is_file() else []),
-        Path("weights"),
-        Path(str(files("fognn").joinpath("kept", "weights"))),
-    ]
+    given, clone = os.environ.get("FOGNN_WEIGHTS"), Path(__file__).parents[2]
+    found = [user_path(given)] if given else []
+    if (clone / "pyproject.toml").is_file():  # not a folder beside an installed package
+        found.append(clone / "weights")
+    return [*found, Path("weights"), Path(str(files("fognn").joinpath("kept", "weights")))]
 
 
 def kept_file(name: str | Path) -> Path | None:
@@ -187,10 +160,7 @@ def pretrained_model(name: str, task: str | Task | None, settings: Mapping[str, 
     for key, value in settings.items():
         own = weights.settings.get(key)
         if value != own:
-            raise ValueError(
-                f"create_model: {key} must be {own!r}, as in {file}, with pretrained=True, got "
-                f"{value!r}"
-            )
+            raise ValueError(f"create_model: {key} must be {own!r}, as in {file}, got {value!r}")
     with loading_errors(file):
         task = None if weights.task is None else Task(**weights.task)
         net = new_model(weights.model, task, **weights.settings)
@@ -243,10 +213,9 @@ class PretrainedNet(Module):
         place = user_path(folder)
         _write(place / "model.safetensors", self.module.state_dict(), {"format": "pt"})
         config = json.dumps(self.model_config, indent=2, sort_keys=True)
-        for name, text in {
-            "config.json": config,
-            "README.md": _CARD.format(title=title, training=training),
-        }.items():
+        card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+        card = card.format(title=title, training=training)
+        for name, text in (("config.json", config), ("README.md", card)):
             with write_whole(place / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
 

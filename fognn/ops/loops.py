@@ -21,12 +21,8 @@ MOST_THREADS: int = config.NUMBA_NUM_THREADS
 def _compiled(function: Callable[..., None]) -> Any:
     """Compiles a loop at its first call, and caches it on disk if a folder is writable."""
     # No "reassoc": it would undo the two-step reduction in _exp.
-    options: dict[str, Any] = {
-        "parallel": True,
-        "nogil": True,
-        "error_model": "numpy",
-        "fastmath": {"contract", "nsz"},
-    }
+    options: dict[str, Any] = {"parallel": True, "nogil": True, "error_model": "numpy"}
+    options["fastmath"] = {"contract", "nsz"}
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written

@@ -1,10 +1,12 @@
 r"""The plots of the pages, by plotly. A colour is the name of one of the page's, which change with
 the theme: the page's script replaces the names when it draws."""
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,8 +19,8 @@ from fognn.report.forms import capital
 _HOST, _FOG, _PAPER, _INK = "var(--line-0)", "var(--line-1)", "var(--soft)", "var(--ink)"
 _LINES = [f"var(--line-{number})" for number in range(6)]
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-_CLEAR = "rgba(0,0,0,0)"
 _ABOVE, _BELOW = 0.16, -0.16  # the paper's figure and ours, beside the middle of a row
+_STYLE = json.loads(Path(__file__).with_name("templates").joinpath("plot.json").read_text())
 _WIDEST = 2.5  # of the values' range: a wider interval is cut
 _CURVES = {"train_loss": "training loss", "val_loss": "validation loss", "val": "validation"}
 # A point of a row: its value, half the length of its bar, its height and its text.
@@ -175,33 +177,13 @@ def _rows(
 
 
 def _axis(title: str, **more: Any) -> dict[str, Any]:
-    return {
-        "title": {"text": title, "standoff": 8, "font": {"size": 13}},
-        "gridcolor": "var(--rule)",
-        "linecolor": "var(--rule)",
-        "zeroline": False,
-        "automargin": True,
-        "nticks": 8,
-    } | more
+    text = {"text": title, "standoff": 8, "font": {"size": 13}}
+    return {"title": text} | _STYLE["axis"] | more
 
 
 def _figure(
     name: str, caption: str, traces: Sequence[Any], height: int, wide: bool = False, **axes: Any
 ) -> Figure:
-    layout = {
-        "template": go.layout.Template(),  # plotly's own is longer than most figures
-        "font": {"family": "system-ui, sans-serif", "size": 14, "color": _INK},
-        "paper_bgcolor": _CLEAR,
-        "plot_bgcolor": _CLEAR,
-        "margin": {"l": 10, "r": 16, "t": 44, "b": 10},
-        "legend": {
-            **{"orientation": "h", "x": 0, "xref": "container", "xanchor": "left"},
-            **{"y": 1, "yref": "container", "yanchor": "top"},
-        },
-        "hoverlabel": {"bgcolor": "var(--paper)", "font": {"color": _INK}},
-        "hovermode": "closest",
-        "dragmode": "pan",
-    }
-    text: str = go.Figure(list(traces), layout | axes).to_json()
+    text: str = go.Figure(list(traces), _STYLE["layout"] | axes).to_json()
     # "</script>" must not end the element that contains it.
     return Figure(name, caption, height, text.replace("<", "\\u003c"), wide)

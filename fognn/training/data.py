@@ -26,8 +26,8 @@ from fognn.data.catalog import DatasetInfo, dataset_info
 from fognn.data.episodes import Episodes, Tasks
 from fognn.data.generators import SPLIT_SIZES
 from fognn.data.molecules import ATOM_COLUMNS, BOND_COLUMNS, is_csv
-from fognn.data.opening import is_python_name
-from fognn.data.pyg_datasets import is_pyg_name
+from fognn.data.opening import PYTHON
+from fognn.data.pyg_datasets import PREFIX
 from fognn.data.targets import count_values
 from fognn.data.user_data import RWSE, random_walk_transform
 from fognn.models import TASKS, Task
@@ -255,12 +255,12 @@ def is_user_data(data: DataConfig) -> bool:
     r"""Returns whether the data are the user's or a dataset of PyG, and not one of the paper."""
     name = data.name
     graphs = name.lower().endswith((".pt", ".npz")) or "/" in name or os.sep in name
-    return graphs or is_csv(name) or is_pyg_name(name) or is_python_name(name)
+    return graphs or is_csv(name) or name.startswith((PREFIX, PYTHON))
 
 
 def user_data_name(data: DataConfig) -> str:
     r"""Returns the name of the user's data without folders; the whole name of a PyG dataset."""
-    named = is_pyg_name(data.name) or is_python_name(data.name)
+    named = data.name.startswith((PREFIX, PYTHON))
     return data.name if named else Path(data.name).name
 
 

@@ -18,7 +18,7 @@ from torch.nn import Module
 from torch.nn.parameter import is_lazy
 from torch_geometric.data import Data
 
-from fognn.data.opening import PYTHON, is_python_name
+from fognn.data.opening import PYTHON
 from fognn.models import Task
 from fognn.models.registry import new_model
 from fognn.models.weights import PretrainedNet, kept_file, loading_errors, read_weights
@@ -38,12 +38,12 @@ _INTERNAL = set(vars(Module()))
 def untrained_model(config: Config, task: Task | None, module: Module | None = None) -> Module:
     r"""Returns the network of a run, or a copy of the user's, initialised with the run's seed."""
     name = config.model.name
-    if module is None and is_python_name(name):
+    if module is None and name.startswith(PYTHON):
         raise ValueError(
             f"network {name!r} was given as a Python object: call fognn.train with the same object "
             "to resume its run, or fognn.load(run, module=network) to load its weights"
         )
-    if module is not None and not is_python_name(name):
+    if module is not None and not name.startswith(PYTHON):
         raise ValueError(f"module must be None for the network {name!r}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)

@@ -18,7 +18,7 @@ from fognn.data import NeighborLoader, PackedGraph
 from fognn.data.graph_files import check_graphs, read_graphs
 from fognn.data.molecules import ATOM_COLUMNS, is_csv, read_molecules, smiles_to_graph
 from fognn.data.opening import fill_inputs
-from fognn.data.pyg_datasets import is_pyg_name, open_pyg
+from fognn.data.pyg_datasets import PREFIX, open_pyg
 from fognn.data.user_data import random_walk_transform
 from fognn.models import Task
 from fognn.training.config import Config
@@ -233,7 +233,7 @@ def _read(
     if not named:
         several = [source] if isinstance(source, Data) else [source[i] for i in range(len(source))]
         graphs = check_graphs("predict: source", several)
-    elif is_pyg_name(str(source)):
+    elif str(source).startswith(PREFIX):
         parts = open_pyg(str(source), config.data.folder)
         graphs = check_graphs(str(source), [graph for part in parts.values() for graph in part])
     elif not user_path(source).exists():

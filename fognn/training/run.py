@@ -9,7 +9,7 @@ import numpy as np
 from torch.nn import Module
 
 from fognn.data import UserData
-from fognn.data.opening import is_python_name
+from fognn.data.opening import PYTHON
 from fognn.training.config import Config
 from fognn.training.data import (
     RunData,
@@ -63,7 +63,7 @@ def fit(
     folder = user_path(folder)
     if command is None:
         command = f"fognn train --config {folder / 'config.yaml'} -o {folder}"
-        if is_python_name(config.data.name) or is_python_name(config.model.name):
+        if config.data.name.startswith(PYTHON) or config.model.name.startswith(PYTHON):
             command = f"fognn.train(data, model, seed={config.seed}, ...), with the same objects"
     check_folder(folder, config, longer=True)
     if (folder / "result.json").exists() and not again:
