@@ -23,8 +23,8 @@ from fognn.utils.errors import FognnError
 
 NODES, CHANNELS, STEPS = 25, 6, (1, 2, 3)  # neighbours are up to three steps away on a ring
 TITLES = {
-    "second-order": "The label is a correlation of a node with its neighbours",
-    "first-order": "The label is a sum over the neighbours",
+    "correlation-with-neighbours": "The label is a correlation of a node with its neighbours",
+    "sum-of-neighbours": "The label is a sum over the neighbours",
 }
 
 
@@ -44,7 +44,10 @@ def graphs(count: int) -> dict[str, list[Data]]:
         edge_index = torch.cat([torch.stack([ring.roll(step), ring]) for step in shifts], dim=1)
         total = torch.zeros_like(x).index_add_(0, edge_index[1], x[edge_index[0]])
         noise = 0.2 * torch.randn(NODES, generator=generator)
-        labels = {"second-order": ((x @ matrix) * total).sum(dim=1), "first-order": total @ vector}
+        labels = {
+            "correlation-with-neighbours": ((x @ matrix) * total).sum(dim=1),
+            "sum-of-neighbours": total @ vector,
+        }
         for name, label in labels.items():
             found[name].append(Data(x=x, edge_index=edge_index, y=label + noise))
     return found
