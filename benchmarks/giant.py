@@ -179,7 +179,7 @@ def _output(conv: Module, x: Tensor, adj: Adjacency, seen: Tensor) -> Tensor:
     if isinstance(conv, FOG):
         return conv.correlate(conv.shrink(x), spmm(adj, seen))
     assert isinstance(conv, GCNConv)
-    return conv._aggregate(adj, seen, None).add_(conv.bias)
+    return spmm(adj, seen, reduce="mean").add_(conv.bias)
 
 
 def bytes_needed(args: argparse.Namespace, channels: int, way: str) -> int:

@@ -46,7 +46,7 @@ def step(network: Module, problem: Problem, part: str) -> Action:
             if isinstance(module, FOG):
                 module.__dict__.pop("forward", None)
                 if part != "all":
-                    module.__dict__["forward"] = lambda x, adj, fog=module: partial_forward(
+                    module.__dict__["forward"] = lambda x, adj, fog=module, **_: partial_forward(
                         fog, x, adj, part
                     )
         network.zero_grad()

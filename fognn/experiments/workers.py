@@ -25,8 +25,7 @@ from fognn.training.environment import cores
 from fognn.utils.files import user_path, write_whole
 from fognn.utils.own_code import asked, import_asked, import_file
 
-# Seconds for interrupted runs to finish a step, which can take seconds, and to write a checkpoint.
-GRACE = 60.0
+GRACE = 60.0  # seconds for interrupted runs to finish a step and to write a checkpoint
 
 # Why a run failed (empty if it did not), and the files of its folder if another machine has them.
 Answer = tuple[str, dict[str, bytes]]

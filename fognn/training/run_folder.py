@@ -251,4 +251,5 @@ def check_folder(path: Path, config: Config, longer: bool = False) -> None:
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     r"""Reads ``metrics.csv``: one dict of numbers for each epoch."""
-    return pd.read_csv(folder / "metrics.csv", float_precision="round_trip").to_dict("records")
+    texts = pd.read_csv(folder / "metrics.csv", dtype=str, keep_default_na=False)
+    return texts.astype(float).astype({"epoch": int}).to_dict("records")
