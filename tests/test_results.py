@@ -54,6 +54,7 @@ def test_a_line_is_of_its_row(entry: LedgerEntry) -> None:
     if config.data.fraction == run.protocol.data.fraction and not run.follows_protocol:
         searches = choices_of(entry.table, RESULTS).entries()
         found = [c for c in searches if (c.row, c.variant) == (entry.row, entry.variant)]
+        assert len(found) <= 1
         for choice in found:
             tried = {trial.key for trial in choice.tried}
             chosen = with_rates(run, choice.lr, choice.weight_decay)

@@ -179,12 +179,15 @@ class IMDBMulti(SplitDataset):
 
     def folds(self) -> list[tuple[Tensor, Tensor]]:
         r"""Returns the ten folds that come with the text file: indices to train and to test on."""
-
-        def read(part: str, fold: int) -> Tensor:
-            path = fetch(f"imdb_multi/10fold_idx/{part}_idx-{fold}.txt", self._folder)
-            return torch.from_numpy(np.loadtxt(path, dtype=np.int64))
-
-        return [(read("train", fold), read("test", fold)) for fold in range(1, 11)]
+        folds = []
+        for fold in range(1, 11):
+            names = (f"imdb_multi/10fold_idx/{part}_idx-{fold}.txt" for part in ("train", "test"))
+            paths = [fetch(name, self._folder) for name in names]
+            train, test = (np.loadtxt(path, dtype=np.int64, ndmin=1) for path in paths)
+            if sorted([*train, *test]) != list(range(self.len())):
+                raise FileError(f"fold {fold} of IMDB-MULTI must name each graph once: get it anew")
+            folds.append((torch.from_numpy(train), torch.from_numpy(test)))
+        return folds
 
 
 def _read_text(path: Path) -> Iterator[Data]:

@@ -103,10 +103,8 @@ def _candidates(
     def from_(begin: int) -> tuple[int, int] | None:
         return next(valid(range(begin, begin + _GAP)), None)
 
-    first = from_(_FEWEST)
-    if first is None:  # raises the network's own error, as of a host that needs edge features
-        parameters_of(name, task, settings | {"channels": _GAP})
-        raise ValueError(f"{name!r} must take a number of channels up to {_FEWEST + _GAP}")
+    # Without any, the network's own error, as of a host that needs edge features.
+    first = from_(_FEWEST) or (_GAP, parameters_of(name, task, settings | {"channels": _GAP}))
     low = _last(lambda channels: (from_(channels) or (0, budget))[1] < budget, first[0])
     start, stop = max(_FEWEST, low - _WINDOW), low + _WINDOW + 1
     below = islice(valid(range(start - 1, max(_FEWEST, start - _GAP) - 1, -1)), 1)

@@ -182,6 +182,8 @@ def _find(path: str, frames: Frames) -> Any:
         same = (paper.dataset, paper.model) == (data, model)
         if same and pd.notna(line.paper_mean) and parameters in ([], [str(paper.params)]):
             found.append(line)
+    if len({line.row for line in found}) != 1:
+        raise ValueError(f"path must name one row of the paper, got {path!r}")
     return next((line for line in found if line.entries), found[0])
 
 

@@ -66,10 +66,10 @@ def report_user_data(name: str, how: dict[str, Any], picture: Path | None) -> It
         yield "--target-column names the column to learn, which is then described, too"
     else:
         opened = open_user_data(name, **how)
-        found = describe(opened)
-        graphs = [copy(graph) for graph in opened.graphs]
-        for graph, text in zip(graphs, opened.smiles, strict=False):
-            graph.smiles = text
+        graphs, found = opened.graphs, describe(opened)
+        if picture is not None and opened.smiles:
+            pairs = zip(graphs, opened.smiles, strict=True)
+            graphs = [copy(graph).update({"smiles": text}) for graph, text in pairs]
         yield from opened.notes
     title = name if name.startswith(PREFIX) else Path(name).name
     yield text_table(["statistic", title], statistics_rows(found), right=[1])
@@ -108,9 +108,6 @@ def _table(
     return header, rows
 
 
-# --- pictures ---
-
-
 def check_picture(path: Path) -> None:
     r"""Raises unless a file is a picture by its suffix."""
     if path.suffix.lower() != ".png":
@@ -118,8 +115,7 @@ def check_picture(path: Path) -> None:
 
 
 def draw(path: Path, kind: str, title: str, dataset: Any) -> None:
-    r"""Draws some graphs of a dataset, or some images of some of its classes, to a .png file; the
-    same ones each time."""
+    r"""Draws some graphs of a dataset, or images of some classes, always the same, to a file."""
     generator = torch.Generator().manual_seed(0)
     count = len(dataset.classes) if isinstance(dataset, ImageSet) else len(dataset)
     chosen = torch.randperm(count, generator=generator)[:_COUNT].sort().values.tolist()

@@ -70,3 +70,11 @@ def test_wrong_text(tmp_path: Path, text: Path, content: str) -> None:
     text.write_text(content)
     with pytest.raises(FileError, match=r"IMDBMULTI\.txt is truncated or corrupt"):
         IMDBMulti(tmp_path, data=tmp_path / "data")
+
+
+def test_wrong_folds(tmp_path: Path, text: Path) -> None:
+    (text.parent / "10fold_idx").mkdir()
+    for part, numbers in (("train", "0 1"), ("test", "1")):
+        (text.parent / "10fold_idx" / f"{part}_idx-1.txt").write_text(numbers)
+    with pytest.raises(FileError, match="fold 1 of IMDB-MULTI must name each graph once"):
+        IMDBMulti(tmp_path, data=tmp_path / "data").folds()

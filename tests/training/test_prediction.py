@@ -236,7 +236,7 @@ def test_the_features_and_the_precision_are_those_of_the_training(tmp_path: Path
     np.testing.assert_allclose(double.values, zinc, rtol=1e-4)
 
 
-def test_an_exported_folder(runs: Path, tmp_path: Path) -> None:
+def test_an_exported_folder(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert export(runs / "active", tmp_path / "net") == tmp_path / "net"
     graph = smiles_to_graph("CCO", "pyg")
     for net in (PretrainedNet.from_pretrained(tmp_path / "net"), load(tmp_path / "net")):
@@ -247,3 +247,7 @@ def test_an_exported_folder(runs: Path, tmp_path: Path) -> None:
     assert str(runs) not in card, "the user's folder is of no use to others"
     with pytest.raises(ValueError, match="folder must be new or empty"):
         export(runs / "active", tmp_path / "net")
+    monkeypatch.setattr("fognn.models.weights.json.dumps", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):  # after the weights are written
+        export(runs / "active", tmp_path / "other")
+    assert [path.name for path in tmp_path.iterdir()] == ["net"], "whole or not at all"
